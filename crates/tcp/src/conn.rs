@@ -12,57 +12,64 @@
 mod ack;
 mod attempt;
 mod budget;
+mod calls;
 mod close;
+mod cold;
 mod context;
+mod duplicate;
+mod ends;
 mod fast_open;
+mod fin;
+mod handshake;
 mod icmp;
 mod input;
 mod invariants;
-mod metrics;
 mod mishaps;
 mod open;
 mod options;
 mod output;
+mod path_mtu;
+mod refuse;
+mod remains;
 mod settings;
-mod sizes;
 mod snapshot;
+mod stamps;
 mod tally;
+mod tcb;
 mod text;
 mod timers;
-mod write;
+mod transfer;
 
-use alloc::boxed::Box;
-
-use whimbrel_base::packet::SoftError;
-use whimbrel_base::{Tick, cold_path};
+use whimbrel_base::Tick;
 use whimbrel_wire::Address;
 use whimbrel_wire::tcp::SackBlock;
 
 use crate::flags::flags;
-use crate::recv::{Receiver, RecvBuffer, RecvSequence, RightSizing, WindowBounds};
-use crate::send::{RttEstimator, SendBounds, SendQueue, SendSequence, Sender};
+use crate::recv::{RecvBuffer, RecvSequence, RightSizing};
+use crate::send::{RttEstimator, SendQueue, SendSequence};
 use crate::verdict::CloseReason;
 
 pub use attempt::Attempt;
-pub use close::Remains;
+use cold::ColdOptions;
 pub use context::{BufferPool, Context};
-pub use fast_open::FastSyn;
-pub use icmp::IcmpVerdict;
-use icmp::TooBig;
+pub use handshake::{ActiveOpen, FastSyn, FirstTrip, Handshake};
 pub use mishaps::Mishaps;
-pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
-use options::ColdOptions;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
 pub use output::{OutgoingSegment, RareOptions, SynOptions};
+use path_mtu::TooBig;
+pub use remains::Remains;
 pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
 pub use tally::{Limit, Tally};
+pub use tcb::initial_window;
 pub use timers::Timers;
-pub use write::WriteClosed;
+use transfer::Transfer;
+pub use transfer::WriteClosed;
 
 pub use crate::RouteMetrics;
 pub use crate::buffer_size::{BufferSize, SizeRange};
 pub use crate::send::{Cork, Nagle};
+pub use crate::verdict::IcmpVerdict;
 
 /// The states of RFC 9293 3.3.2 that a connection can be in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -135,28 +142,9 @@ impl Signals {
 /// The record of a flow that carries data.
 #[derive(Debug)]
 pub struct Connection {
-    // Found by.
-    remote: Address,
-    remote_port: u16,
-    local_port: u16,
-    local_index: u16,
-    // Judged by.
-    state: State,
-    signals: Signals,
-    flags: Flags,
-    sender: Sender,
-    receiver: Receiver,
-    stamps: Stamps,
-    /// Unanswered keep-alive probes in a row.
-    keep_alive_probes: u8,
-    closed: Option<CloseReason>,
-    /// What routers last reported, unless data was acknowledged since.
-    soft_error: Option<SoftError>,
+    transfer: Transfer,
     /// When as many challenge acknowledgments as ever may go out at once.
     challenges: Tick,
-    timers: Timers,
-    stats: Box<ConnStats>,
-    buffers: Option<Box<Buffers>>,
 }
 
 /// What a connection keeps beside its hot record.
@@ -166,13 +154,13 @@ pub struct ConnStats {
     /// How large the receive buffer should be.
     sizing: RightSizing,
     /// What was set for this connection alone, and what few meet.
-    apart: Option<Box<ColdOptions>>,
+    cold: ColdOptions,
 }
 
 impl ConnStats {
     /// Its connection is gone, and what was set for it goes.
     pub(crate) fn retire(&mut self) {
-        self.apart = None;
+        self.cold = ColdOptions::default();
         self.sizing = RightSizing::default();
     }
 }
@@ -213,17 +201,6 @@ impl Buffers {
             && self.duplicate.is_none()
             && self.fast_syn.is_none()
     }
-}
-
-/// RFC 7323 timestamps of one connection.
-#[derive(Clone, Copy, Default, Debug)]
-struct Stamps {
-    /// What is added to the clock to make TSval.
-    offset: u32,
-    /// TS.Recent (RFC 7323 4.3): the TSval that is echoed.
-    recent: u32,
-    /// When TS.Recent was taken.
-    recent_at: Tick,
 }
 
 flags! {
@@ -275,166 +252,97 @@ pub enum Read {
     Closed(CloseReason),
 }
 
+const _: () = assert!(size_of::<Connection>() <= 232 && size_of::<ConnStats>() <= 96);
+
+#[cfg(test)]
+mod tests;
+
 /// What can be asked of a connection at any time.
 impl Connection {
     /// Its state of RFC 9293 3.3.2.
     #[inline]
     pub const fn state(&self) -> State {
-        self.state
+        self.transfer.tcb.state
     }
 
     /// The address that the peer sends from.
     #[inline]
     pub const fn remote(&self) -> &Address {
-        &self.remote
+        &self.transfer.tcb.ends.remote
     }
 
     /// The port that the peer sends from.
     #[inline]
     pub const fn remote_port(&self) -> u16 {
-        self.remote_port
+        self.transfer.tcb.ends.remote_port
     }
 
     /// The port that this side sends from.
     #[inline]
     pub const fn local_port(&self) -> u16 {
-        self.local_port
+        self.transfer.tcb.ends.local_port
     }
 
     /// This side's address, as an index into the shard's table of them.
     #[inline]
     pub const fn local_index(&self) -> u16 {
-        self.local_index
+        self.transfer.tcb.ends.local_index
     }
 
     /// What the application is to be told.
     #[inline]
     pub const fn signals(&self) -> Signals {
-        self.signals
+        self.transfer.tcb.signals
     }
 
     /// What the application is to be told.
     #[inline]
     pub fn signals_mut(&mut self) -> &mut Signals {
-        &mut self.signals
+        &mut self.transfer.tcb.signals
     }
 
     /// Why it is over, once it is.
     pub const fn closed(&self) -> Option<CloseReason> {
-        self.closed
+        self.transfer.tcb.closed
     }
 
     /// Whether the application let go of it.
     pub const fn is_orphan(&self) -> bool {
-        self.flags.has(Flags::ORPHAN)
+        self.transfer.tcb.flags.has(Flags::ORPHAN)
     }
 
     /// The send sequence variables.
     pub const fn send_sequence(&self) -> &SendSequence {
-        self.sender.seq()
+        self.transfer.tcb.sender.seq()
     }
 
     /// The receive sequence variables.
     pub const fn recv_sequence(&self) -> &RecvSequence {
-        self.receiver.seq()
+        self.transfer.tcb.receiver.seq()
     }
 
     /// The estimate of the round trip, and the time-out that follows from it (RFC 6298).
     pub const fn rtt(&self) -> &RttEstimator {
-        self.sender.rtt()
+        self.transfer.tcb.sender.rtt()
     }
 
     /// cwnd (RFC 5681 2): how many octets may be in flight.
     pub fn cwnd(&self) -> u32 {
-        self.sender.cwnd()
+        self.transfer.tcb.sender.cwnd()
     }
 
     /// Octets of text in a full segment.
     pub const fn mss(&self) -> u16 {
-        self.sender.mss()
-    }
-
-    /// Octets in the send buffer, acknowledged ones excluded.
-    pub fn send_queued(&self) -> u32 {
-        self.buffers.as_ref().map_or(0, |buffers| buffers.send.text.len())
-    }
-
-    /// Octets that can be read.
-    pub fn unread(&self) -> u32 {
-        self.buffers.as_ref().map_or(0, |buffers| buffers.recv.unread())
-    }
-
-    /// What waits to be acknowledged, if anything does.
-    #[inline]
-    fn queue(&self) -> Option<&SendQueue> {
-        self.buffers.as_deref().map(|buffers| &buffers.send)
-    }
-
-    /// What bounds the text that waits beside the size of the send buffer.
-    #[inline]
-    fn send_bounds(&self) -> SendBounds {
-        let is_memory_limited = self.is_memory_limited();
-        SendBounds { is_memory_limited, unsent_low_water: self.unsent_low_water() }
-    }
-
-    /// What bounds the window beside the size of the receive buffer.
-    #[inline]
-    fn window_bounds(&self) -> WindowBounds {
-        let is_memory_limited = self.is_memory_limited();
-        let mut most = self.window_clamp();
-        if is_memory_limited {
-            cold_path();
-            most = most.min(self.memory_limited_window());
-        }
-        let mss = u32::from(self.sender.mss());
-        WindowBounds { unread: self.unread(), most, is_memory_limited, mss }
+        self.transfer.tcb.sender.mss()
     }
 }
 
 /// Buffers come and go.
 impl Connection {
-    fn buffers(&mut self, cx: &mut Context) -> &mut Buffers {
-        self.buffers.get_or_insert_with(|| cx.pool.take())
-    }
-
-    /// Gives the buffers back if nothing is in them.
-    #[inline]
-    fn account_buffers(&mut self, cx: &mut Context) {
-        if let Some(buffers) = self.buffers.as_mut() {
-            if buffers.is_empty() {
-                self.give_back(&mut cx.pool);
-            } else if buffers.may_differ() {
-                buffers.account(cx);
-            }
-        }
-    }
-
-    /// Gives the buffers back, in which nothing is.
-    #[inline(never)]
-    fn give_back(&mut self, pool: &mut BufferPool) {
-        if let Some(mut buffers) = self.buffers.take() {
-            // It quoted our FIN, if it is there still.
-            buffers.too_big = None;
-            buffers.send.end();
-            pool.give_empty(buffers);
-        }
-    }
-
-    /// Gives the buffers back with whatever is in them.
-    fn release(&mut self, pool: &mut BufferPool) {
-        if let Some(buffers) = self.buffers.take() {
-            pool.give(buffers);
-        }
-    }
-
     /// The record goes, and what it borrowed comes back.
     pub fn retire(mut self, pool: &mut BufferPool) {
-        self.release(pool);
-        pool.give_stats(self.stats);
+        let tcb = &mut self.transfer.tcb;
+        tcb.release(pool);
+        pool.give_stats(self.transfer.tcb.stats);
     }
 }
-
-const _: () = assert!(size_of::<Connection>() <= 232 && size_of::<ConnStats>() <= 96);
-
-#[cfg(test)]
-mod tests;

@@ -157,3 +157,22 @@ drop_reasons! {
     /// The connection is closed.
     Closed = Linux "TCP_CLOSE",
 }
+
+/// What became of an ICMP error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum IcmpVerdict {
+    /// The quoted segment is not in flight: a forgery, or long out of date.
+    OutOfWindow,
+    /// Noted for whoever asks [`Connection::soft_error`](crate::conn::Connection::soft_error).
+    Noted,
+    /// The path carries less than was thought. Whatever was too big is sent again.
+    Lowered,
+    /// Segments as large were acknowledged before: it waits until the quoted one times out, and is
+    /// forgotten if that is acknowledged.
+    Held,
+    /// Nothing new, or nothing that could be true.
+    Ignored,
+    /// It ended the attempt to open.
+    Closed(CloseReason),
+}

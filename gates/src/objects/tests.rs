@@ -46,9 +46,3 @@ fn calls_on_self_and_several_calls_count() {
         assert_eq!(found("crates/a/src/lib.rs", &blocks).len(), 1, "{body}");
     }
 }
-
-#[test]
-fn exception_may_not_stand_above_its_value() {
-    let lower = found("crates/tcp/src/conn.rs", &methods("Connection", 120, ""));
-    assert!(lower.len() == 1 && lower[0].ends_with("lower its limit in gates/src/objects.rs"));
-}

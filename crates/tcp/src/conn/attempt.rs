@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use whimbrel_base::Instant;
-
-use super::Connection;
 use whimbrel_base::packet::SoftError;
+
+use crate::conn::Connection;
 
 /// What became of an attempt to open so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,23 +22,17 @@ pub struct Attempt {
 }
 
 impl Connection {
-    /// How many SYNs it took to open, as long as nothing else was sent again: then each counts as one.
-    pub fn syns_sent(&self) -> u32 {
-        let again = self.stats.apart.as_deref().map_or(0, |apart| apart.mishaps.total_retrans);
-        again.wrapping_add(1)
-    }
-
     /// The attempt to open, as long as it is one, or was and failed. Afterwards the figures mean
     /// other things.
     pub fn attempt(&self, now: Instant) -> Attempt {
-        let tally = &self.stats.tally;
+        let tally = &self.transfer.tcb.stats.tally;
         // No text has been sent: this is when the connection began.
         let millis = now.tick().millis_since(tally.last_data_sent);
         Attempt {
             syns: tally.segs_out,
             lasted: Duration::from_millis(u64::from(millis)),
             challenges: tally.challenges,
-            soft_error: self.soft_error,
+            soft_error: self.transfer.tcb.soft_error,
         }
     }
 }

@@ -11,78 +11,11 @@
 //!                                                     our text, within the initial window ->
 //! ```
 
-use whimbrel_base::cold_path;
-use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpOptions};
-use whimbrel_wire::{Mss, WindowScale};
+use whimbrel_wire::tcp::FastOpen;
 
-use super::{Connection, Flags, Handshake, KeepAlive, Signals, State};
+use crate::conn::tcb::initial_window;
+use crate::conn::{Connection, FastSyn, Flags, Handshake, State};
 use crate::{Context, RxSegment};
-use whimbrel_base::packet::Slices;
-
-/// What a SYN brings of Fast Open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FastSyn {
-    /// The option: a request, or a cookie. With a request there is no text in the SYN.
-    pub option: FastOpen,
-    /// The MSS that the server announced last: what options and text of the SYN may take.
-    pub mss: Mss,
-}
-
-/// A SYN of ours that brings a cookie, or asks for one.
-impl Connection {
-    /// The SYN is to bring this. To be called before anything is sent.
-    pub fn open_fast(&mut self, cx: &mut Context, syn: FastSyn) {
-        if self.is_before_syn() {
-            self.flags.set(Flags::FAST_OPEN);
-            self.buffers(cx).fast_syn = Some(syn);
-        }
-    }
-
-    /// How many octets of text the SYN has room for, before it is sent; none without a cookie
-    /// (RFC 7413 4.2.2: "default 536 bytes" or what the server announced).
-    pub fn syn_room(&self) -> u32 {
-        let syn = self.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
-        let Some(syn) = syn.filter(|syn| !syn.option.is_request() && self.is_before_syn()) else {
-            return 0;
-        };
-        // As Linux: whatever the options take, there is room for them.
-        u32::from(syn.mss.get().min(self.sender.mss())).saturating_sub(TcpOptions::MAX_LEN as u32)
-    }
-
-    /// The option of the SYN that is made, and its text. The first SYN alone has either: a middlebox
-    /// may have swallowed it for that (RFC 7413 4.2.2).
-    #[cold]
-    pub(super) fn take_fast_syn(&mut self, syn: FastSyn, slices: &mut Slices) -> Option<FastOpen> {
-        let first = self.sender.is_idle();
-        let room = self.syn_room();
-        let buffers = self.buffers.as_mut()?;
-        buffers.fast_syn = None;
-        if !first {
-            return None;
-        }
-        // A SYN has no urgent pointer: what is urgent waits for a segment that has one.
-        if room > 0 && buffers.send.text.urgent().is_none() {
-            let text = &mut buffers.send.text;
-            text.slice(0, room.min(text.len()), slices);
-        }
-        if slices.octets() > 0 {
-            self.flags.set(Flags::SYN_DATA);
-        }
-        Some(syn.option)
-    }
-
-    /// Our SYN was answered. Text of it that was not acknowledged goes out at once.
-    // RFC 7413 4.2.2: the client should send unacknowledged data again with the handshake's last
-    // segment. It says nothing of congestion.
-    pub(super) fn on_syn_text_judged(&mut self) {
-        if !self.sender.is_idle() {
-            cold_path();
-            self.flags.clear(Flags::SYN_DATA);
-            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            self.sender.on_syn_text_refused(queue);
-        }
-    }
-}
 
 /// A SYN of the peer's whose cookie was valid.
 impl Connection {
@@ -96,68 +29,18 @@ impl Connection {
         renewed: Option<FastOpen>,
     ) -> Self {
         let mut connection = Self::build(cx, &handshake.open, State::SynReceived);
-        let irs = handshake.irs;
-        connection.flags.set(Flags::EARLY);
-        connection.sender.queue_syn();
-        connection.sender.on_syn(irs, syn.header.window);
-        let window = super::initial_window(cx.tunables.recv_buffer);
-        connection.receiver.begin(irs, window);
-        connection.agree(cx, handshake);
+        let (tcb, irs) = (&mut connection.transfer.tcb, handshake.irs);
+        tcb.flags.set(Flags::EARLY);
+        tcb.sender.queue_syn();
+        tcb.sender.on_syn(irs, syn.header.window);
+        let window = initial_window(cx.tunables.recv_buffer);
+        tcb.receiver.begin(irs, window);
+        connection.transfer.agree(cx, handshake);
         if let Some(option) = renewed {
             let mss = handshake.peer_mss;
-            connection.buffers(cx).fast_syn = Some(FastSyn { option, mss });
+            connection.transfer.tcb.buffers(cx).fast_syn = Some(FastSyn { option, mss });
         }
         connection
-    }
-
-    /// The text of the SYN, as much of it as there is room for: the application can read it.
-    pub fn take_syn_text(&mut self, cx: &mut Context, syn: &RxSegment<'_>) {
-        self.stats.tally.on_segment(syn, cx.tick);
-        let take = syn.payload.len().min(self.receiver.seq().wnd());
-        if take > 0 {
-            let advance = self.buffers(cx).recv.append(&mut cx.pool.chunks, syn.payload, 0, take);
-            self.receiver.advance(advance);
-            self.stats.tally.bytes_received += u64::from(advance);
-            self.flags.set(Flags::SYN_DATA);
-            self.signals.raise(Signals::READABLE);
-        }
-    }
-
-    /// Whether a segment is the SYN that the connection began with, come again.
-    pub(super) fn is_first_syn_again(&self, seg: &RxSegment<'_>) -> bool {
-        let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
-        let flags = seg.header.flags;
-        // No window update came since: SND.WL1 is IRS.
-        self.flags.has(Flags::EARLY)
-            && flags.is_syn()
-            && !flags.intersects(others)
-            && seg.header.seq == self.sender.seq().wl1
-    }
-
-    /// It did: the SYN-ACK was lost or is late. Options that the SYN no longer has are withdrawn, as
-    /// those of a half-open entry are.
-    pub(super) fn on_first_syn_again(&mut self, seg: &RxSegment<'_>) {
-        let options = seg.header.options.whole();
-        if options.timestamps.is_none() {
-            self.flags.clear(Flags::TIMESTAMPS);
-        }
-        if !options.sack_permitted {
-            self.flags.clear(Flags::SACK);
-        }
-        if options.window_scale.is_none() {
-            self.sender.set_scale(WindowScale::ZERO);
-            self.receiver.withdraw_scale();
-        }
-        self.sender.retransmit();
-    }
-
-    /// Our SYN is acknowledged.
-    pub(super) fn complete_early(&mut self, cx: &mut Context) {
-        self.flags.clear(Flags::EARLY);
-        cx.counters.passive_opens += 1;
-        if self.flags.has(Flags::KEEP_ALIVE) {
-            self.set_keep_alive(cx, KeepAlive::On);
-        }
     }
 }
 
@@ -166,17 +49,12 @@ impl Connection {
     /// Whether a handshake of Fast Open is under way.
     #[inline]
     pub const fn is_fast_opening(&self) -> bool {
-        self.flags.has(Flags::FAST_OPENING)
+        self.transfer.tcb.flags.has(Flags::FAST_OPENING)
     }
 
     /// Whether text of a SYN arrived: of the peer's, or of ours, which is on its way until somebody
     /// answers.
     pub const fn has_syn_data(&self) -> bool {
-        self.flags.has(Flags::SYN_DATA)
-    }
-
-    /// Whether the peer's SYN opened it at once, and our own is not acknowledged yet.
-    pub(super) const fn is_early(&self) -> bool {
-        self.flags.has(Flags::EARLY)
+        self.transfer.tcb.flags.has(Flags::SYN_DATA)
     }
 }

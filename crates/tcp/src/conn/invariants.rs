@@ -3,8 +3,11 @@
 
 use whimbrel_base::Instant;
 
-use super::{Connection, State};
+use crate::conn::{Connection, State};
 use crate::send::SendQueue;
+
+/// Octets in flight that are not looked at one transmission after the other, whenever one leaves.
+const MUCH: u64 = 1 << 20;
 
 impl Connection {
     /// Whether everything that must hold does; if not, what does not. `max_text` is that of
@@ -12,7 +15,7 @@ impl Connection {
     pub fn check_invariants(&self, max_text: u32) -> Result<(), &'static str> {
         self.check_send_space()?;
         self.check_recv_space()?;
-        if matches!(self.state, State::Closed | State::TimeWait) {
+        if matches!(self.transfer.tcb.state, State::Closed | State::TimeWait) {
             return self.check_ended();
         }
         self.check_liveness(max_text)
@@ -20,20 +23,22 @@ impl Connection {
 
     /// Whether [`Buffers`](super::Buffers) are lent to it.
     pub const fn holds_buffers(&self) -> bool {
-        self.buffers.is_some()
+        self.transfer.tcb.buffers.is_some()
     }
 
     fn check_send_space(&self) -> Result<(), &'static str> {
-        let snd = self.sender.seq();
+        let snd = self.transfer.tcb.sender.seq();
         if snd.una.after(snd.nxt) || snd.nxt.after(snd.max) {
             return Err("SND.UNA =< SND.NXT =< SND.MAX does not hold");
         }
-        let over = matches!(self.state, State::Closed | State::TimeWait);
-        let fin = u32::from(self.sender.fin_queued());
-        if !over && snd.max.after(self.sender.text_end(self.queue()) + fin) {
+        let over = matches!(self.transfer.tcb.state, State::Closed | State::TimeWait);
+        let fin = u32::from(self.transfer.tcb.sender.fin_queued());
+        if !over
+            && snd.max.after(self.transfer.tcb.sender.text_end(self.transfer.tcb.queue()) + fin)
+        {
             return Err("SND.MAX lies beyond what there is to send");
         }
-        match self.queue() {
+        match self.transfer.tcb.queue() {
             Some(queue) if !over => self.check_flight(queue),
             _ => Ok(()),
         }
@@ -44,41 +49,43 @@ impl Connection {
         if in_flight < MUCH {
             queue.flight.check()?;
         }
-        let numbers = u64::from(self.sender.seq().in_flight());
+        let numbers = u64::from(self.transfer.tcb.sender.seq().in_flight());
         // A FIN that left before there were buffers is not in them.
-        let lone_fin = in_flight == 0 && numbers == 1 && self.sender.fin_sent();
-        if !self.sender.has_syn() && in_flight != numbers && !lone_fin {
+        let lone_fin = in_flight == 0 && numbers == 1 && self.transfer.tcb.sender.fin_sent();
+        if !self.transfer.tcb.sender.has_syn() && in_flight != numbers && !lone_fin {
             return Err("what is in flight is not what lies between SND.UNA and SND.NXT");
         }
         Ok(())
     }
 
     fn check_recv_space(&self) -> Result<(), &'static str> {
-        if self.state == State::SynSent {
+        if self.transfer.tcb.state == State::SynSent {
             return Ok(());
         }
-        let (receiver, rcv) = (&self.receiver, self.receiver.seq());
+        let (receiver, rcv) = (&self.transfer.tcb.receiver, self.transfer.tcb.receiver.seq());
         if rcv.nxt.after(rcv.edge) {
             return Err("RCV.NXT lies beyond the announced edge");
         }
         if rcv.last_ack.after(rcv.nxt) {
             return Err("what was acknowledged lies beyond RCV.NXT");
         }
-        let buffer = u64::from(receiver.size().max(receiver.most_window(&self.window_bounds())));
+        let buffer = u64::from(
+            receiver.size().max(receiver.most_window(&self.transfer.tcb.window_bounds())),
+        );
         // The peer's FIN takes a number and no room, and a window may be rounded up.
         let most = buffer + u64::from(receiver.unit());
         let promised = receiver.is_overpromised();
-        if !promised && u64::from(rcv.wnd()) + u64::from(self.unread()) > most {
+        if !promised && u64::from(rcv.wnd()) + u64::from(self.transfer.tcb.unread()) > most {
             return Err("window and unread text exceed the receive buffer");
         }
         Ok(())
     }
 
     fn check_ended(&self) -> Result<(), &'static str> {
-        if self.closed.is_none() {
+        if self.transfer.tcb.closed.is_none() {
             return Err("over without a reason");
         }
-        if self.timers.next() != Instant::NEVER {
+        if self.transfer.timers.next() != Instant::NEVER {
             return Err("over, and a timer runs");
         }
         Ok(())
@@ -86,25 +93,26 @@ impl Connection {
 
     /// Whatever waits for the peer is asked about again by a timer.
     fn check_liveness(&self, max_text: u32) -> Result<(), &'static str> {
-        if self.closed.is_some() {
+        if self.transfer.tcb.closed.is_some() {
             return Err("a reason to be over without being over");
         }
-        if self.rto_is_armed() || self.wants_transmit(max_text) {
+        if self.transfer.rto_is_armed() || self.transfer.tcb.wants_transmit(max_text) {
             return Ok(());
         }
         let remembers = |queue: &SendQueue| !queue.flight.is_plain() || queue.recovery.remembers();
-        if self.timers.next() == Instant::NEVER && self.queue().is_some_and(remembers) {
+        if self.transfer.timers.next() == Instant::NEVER
+            && self.transfer.tcb.queue().is_some_and(remembers)
+        {
             return Err("nothing is in flight, and recovery has memory that no timer lets go of");
         }
-        if !self.sender.is_idle() {
+        if !self.transfer.tcb.sender.is_idle() {
             return Err("something is unacknowledged and no timer will send it again");
         }
-        if self.sender.has_unsent(self.queue()) && self.paced_until().is_none() {
+        if self.transfer.tcb.sender.has_unsent(self.transfer.tcb.queue())
+            && self.paced_until().is_none()
+        {
             return Err("something is unsent and nothing will send it");
         }
         Ok(())
     }
 }
-
-/// Octets in flight that are not looked at one transmission after the other, whenever one leaves.
-const MUCH: u64 = 1 << 20;

@@ -3,10 +3,8 @@
 //! alone, so that the others have no room for it.
 
 use whimbrel_base::{Instant, Tick};
-use whimbrel_recovery::cc::Phase;
 
-use super::{Connection, Limit, Tally};
-use crate::Context;
+use crate::conn::{Limit, Tally};
 
 /// What went wrong or waited on one connection, as `TCP_INFO` tells of it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -36,7 +34,7 @@ pub struct Mishaps {
 
 impl Mishaps {
     /// `segs` segments left again with `octets` octets of text.
-    fn on_sent_again(&mut self, octets: u32, segs: u64) {
+    pub(super) fn on_sent_again(&mut self, octets: u32, segs: u64) {
         self.total_retrans = self.total_retrans.wrapping_add(segs as u32);
         self.bytes_retrans += u64::from(octets);
     }
@@ -61,7 +59,7 @@ impl Mishaps {
     }
 
     /// The retransmission timer ran out, for the `attempt`th time in a row.
-    const fn on_timeout(&mut self, attempt: u8, now: Tick) {
+    pub(super) const fn on_timeout(&mut self, attempt: u8, now: Tick) {
         self.timeouts = self.timeouts.wrapping_add(1);
         if attempt <= 1 {
             self.recoveries = self.recoveries.wrapping_add(1);
@@ -72,7 +70,7 @@ impl Mishaps {
     }
 
     /// What the time-out took for lost arrived.
-    fn on_recovered(&mut self, now: Tick) {
+    pub(super) fn on_recovered(&mut self, now: Tick) {
         if let Some(since) = self.since.take() {
             self.millis = self.millis.wrapping_add(now.millis_since(since));
         }
@@ -83,51 +81,5 @@ impl Mishaps {
         self.on_recovered(now.tick());
         self.on_limited(tally.limit(), tally.limit_millis(now.tick()));
         self
-    }
-}
-
-impl Connection {
-    /// The retransmission timer ran out. Whoever has no window to send into is probed, and times out from
-    /// nothing.
-    pub(super) fn count_timeout(&mut self, cx: &Context) {
-        if self.sender.seq().wnd.get() > 0 || self.sender.has_syn() {
-            let attempt = self.sender.attempts();
-            self.apart().mishaps.on_timeout(attempt, cx.tick);
-        }
-    }
-
-    /// `segs` segments left again with `octets` octets of text.
-    #[cold]
-    pub(super) fn count_sent_again(&mut self, octets: u32, segs: u64) {
-        self.apart().mishaps.on_sent_again(octets, segs);
-    }
-
-    /// An acknowledgment told of text that the peer had already.
-    #[cold]
-    pub(super) fn count_duplicate(&mut self) {
-        let mishaps = &mut self.apart().mishaps;
-        mishaps.dsack_dups = mishaps.dsack_dups.wrapping_add(1);
-    }
-
-    /// Text arrived after text that was sent later.
-    #[cold]
-    pub(super) fn count_reordering(&mut self) {
-        let mishaps = &mut self.apart().mishaps;
-        mishaps.reorderings = mishaps.reorderings.wrapping_add(1);
-    }
-
-    /// Something was acknowledged: a time-out may be over.
-    #[inline(never)]
-    pub(super) fn note_recovered(&mut self, cx: &Context) {
-        let phase = self.buffers.as_deref().map(|buffers| buffers.send.recovery.phase());
-        if phase != Some(Phase::AfterTimeout)
-            && let Some(apart) = self.stats.apart.as_deref_mut()
-        {
-            apart.mishaps.on_recovered(cx.tick);
-        }
-    }
-
-    pub(super) fn mishaps(&self) -> Mishaps {
-        self.stats.apart.as_deref().map_or_else(Mishaps::default, |apart| apart.mishaps)
     }
 }

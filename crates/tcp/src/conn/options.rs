@@ -8,8 +8,8 @@ use core::time::Duration;
 use whimbrel_recovery::cc::Algorithm;
 use whimbrel_wire::TrafficClass;
 
-use super::{BufferSize, Connection, Cork, Flags, KeepAlive, Mishaps, Nagle, RouteMetrics, State};
-use crate::{Context, Tunables};
+use crate::Tunables;
+use crate::conn::{BufferSize, Connection, Cork, KeepAlive, Nagle};
 
 /// Everything that can be set on one socket.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -72,16 +72,6 @@ pub struct SocketOverrides {
     pub acks: AckTiming,
 }
 
-/// What was set for one connection alone, what its route says of its path, and what few meet.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct ColdOptions {
-    pub(super) overrides: SocketOverrides,
-    pub(super) send_size: BufferSize,
-    pub(super) recv_size: BufferSize,
-    pub(super) metrics: RouteMetrics,
-    pub(super) mishaps: Mishaps,
-}
-
 /// When text that arrives in order is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum AckTiming {
@@ -131,161 +121,13 @@ impl SocketOverrides {
     }
 }
 
-/// What an application sets.
-impl Connection {
-    /// Takes all of `options`; the MSS only if our SYN is not out yet.
-    pub fn set_options(&mut self, cx: &mut Context, options: &SocketOptions) {
-        let overrides = &options.overrides;
-        let idle = self.keepalive_time(&cx.tunables);
-        if self.overrides().copied().unwrap_or_default() != *overrides {
-            self.apart().overrides = *overrides;
-        }
-        if self.is_before_syn() {
-            self.limit_mss(overrides.max_seg, cx.tunables.least_mss);
-        }
-        if let Some(algorithm) = options.congestion_control {
-            self.set_congestion_control(algorithm);
-        }
-        self.set_nodelay(options.nagle);
-        self.set_send_size(cx, options.send_size);
-        self.set_recv_size(cx, options.recv_size);
-        self.offer_scale(cx);
-        if options.keep_alive != self.keep_alive() {
-            self.set_keep_alive(cx, options.keep_alive);
-        } else if idle != self.keepalive_time(&cx.tunables) {
-            self.restart_keep_alive(cx);
-        }
-        self.set_cork(cx, options.cork);
-        if self.acks_at_once() && self.timers.delays_ack() {
-            self.receiver.owe_ack();
-        }
-    }
-
-    /// Whether nothing was announced to the peer yet.
-    pub(super) fn is_before_syn(&self) -> bool {
-        self.state == State::SynSent && self.sender.is_idle()
-    }
-
-    fn limit_mss(&mut self, most: Option<u16>, least: u16) {
-        if let Some(most) = most.map(|most| most.max(least)) {
-            self.sender.limit_mss(most);
-            self.receiver.limit_mss(most);
-        }
-    }
-
-    fn keep_alive(&self) -> KeepAlive {
-        if self.flags.has(Flags::KEEP_ALIVE) { KeepAlive::On } else { KeepAlive::Off }
-    }
-}
-
 /// What holds for this connection.
 impl Connection {
     /// What its packets say.
     pub fn marking(&self, tunables: &Tunables) -> Marking {
-        match self.overrides() {
-            Some(set) => set.marking(self.remote.is_v4(), tunables),
+        match self.transfer.tcb.stats.cold.overrides() {
+            Some(set) => set.marking(self.transfer.tcb.ends.remote.is_v4(), tunables),
             None => Marking::usual(tunables),
         }
-    }
-
-    pub(super) fn overrides(&self) -> Option<&SocketOverrides> {
-        self.stats.apart.as_deref().map(|apart| &apart.overrides)
-    }
-
-    /// Room for what is set for this connection alone.
-    #[cold]
-    pub(super) fn apart(&mut self) -> &mut ColdOptions {
-        self.stats.apart.get_or_insert_default()
-    }
-
-    pub(super) fn keepalive_time(&self, tunables: &Tunables) -> Duration {
-        self.overrides().and_then(|set| set.keepalive_time).unwrap_or(tunables.keepalive_time)
-    }
-
-    pub(super) fn keepalive_interval(&self, tunables: &Tunables) -> Duration {
-        let set = self.overrides().and_then(|set| set.keepalive_interval);
-        set.unwrap_or(tunables.keepalive_interval)
-    }
-
-    pub(super) fn keepalive_probes(&self, tunables: &Tunables) -> u8 {
-        let set = self.overrides().and_then(|set| set.keepalive_probes);
-        set.unwrap_or(tunables.keepalive_probes)
-    }
-
-    /// How long the peer may leave us without an acknowledgment, if that is limited by time.
-    pub(super) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
-        self.patience(tunables).or_else(|| {
-            let usual = Some(tunables.user_timeout).filter(|limit| !limit.is_zero());
-            usual.filter(|_| !matches!(self.state, State::SynSent | State::SynReceived))
-        })
-    }
-
-    /// How long the peer may be silent, if that is limited by time for this connection.
-    pub(super) fn patience(&self, tunables: &Tunables) -> Option<Duration> {
-        let own = self.overrides().and_then(|set| set.user_timeout);
-        own.or(self.connect_timeout(tunables))
-    }
-
-    /// Whether time limits the first SYN, too. What an application sets does not: as on Linux it is
-    /// looked at with the second.
-    pub(super) fn limits_first_syn(&self, tunables: &Tunables) -> bool {
-        self.connect_timeout(tunables).is_some()
-            && self.overrides().is_none_or(|set| set.user_timeout.is_none())
-    }
-
-    fn connect_timeout(&self, tunables: &Tunables) -> Option<Duration> {
-        let limit = Some(tunables.connect_timeout).filter(|limit| !limit.is_zero())?;
-        let opening = matches!(self.state, State::SynSent | State::SynReceived) && !self.is_early();
-        opening.then_some(limit)
-    }
-
-    pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {
-        self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.syn_retries)
-    }
-
-    /// The same of a SYN-ACK.
-    pub(super) fn synack_retries(&self, tunables: &Tunables) -> u8 {
-        self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.synack_retries)
-    }
-
-    pub(super) fn retries(&self, tunables: &Tunables) -> u8 {
-        self.asked_retries(|set| set.retries).unwrap_or(tunables.retries)
-    }
-
-    /// What was set, of what [`Connection::attempts`] can exceed.
-    fn asked_retries(&self, which: impl FnOnce(&SocketOverrides) -> Option<u8>) -> Option<u8> {
-        self.overrides().and_then(which).map(|asked| asked.min(u8::MAX - 1))
-    }
-
-    pub(super) fn fin_timeout(&self, tunables: &Tunables) -> Duration {
-        self.overrides().and_then(|set| set.fin_timeout).unwrap_or(tunables.fin_timeout)
-    }
-
-    pub(super) fn unsent_low_water(&self) -> Option<u32> {
-        self.overrides()?.unsent_low_water
-    }
-
-    /// The most octets that are announced at once; `u32::MAX` if the application did not say.
-    #[inline]
-    pub(super) fn window_clamp(&self) -> u32 {
-        self.overrides().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
-    }
-
-    /// The most ranges that may be held out of order: as many again for each 512 segments of the receive
-    /// buffer, so that of 256 there is one for two segments. Slow start that overshoots loses every
-    /// second one.
-    pub(super) fn max_ranges(&self, tunables: &Tunables) -> usize {
-        let most = u64::from(tunables.max_out_of_order);
-        let segments = u64::from(self.receiver.size() / u32::from(self.sender.mss()));
-        most.max(most * segments / 512) as usize
-    }
-
-    /// The most octets that buffer and application let us announce at once.
-    pub(super) fn recv_limit(&self) -> u32 {
-        self.receiver.limit(self.window_clamp())
-    }
-
-    pub(super) fn acks_at_once(&self) -> bool {
-        self.overrides().is_some_and(|set| set.acks == AckTiming::AtOnce)
     }
 }

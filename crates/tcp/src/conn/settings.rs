@@ -2,8 +2,7 @@
 
 use whimbrel_recovery::cc::Algorithm;
 
-use super::{Connection, Cork, Flags, Nagle, State};
-use crate::Context;
+use crate::conn::{Connection, Nagle};
 
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -18,40 +17,11 @@ pub enum KeepAlive {
 impl Connection {
     /// Switches Nagle's algorithm off or on.
     pub fn set_nodelay(&mut self, nagle: Nagle) {
-        self.sender.set_nagle(nagle);
-    }
-
-    /// Holds back segments that are not full, or lets them go.
-    pub fn set_cork(&mut self, cx: &Context, cork: Cork) {
-        self.sender.set_cork(cork);
-        if !matches!(self.state, State::Closed | State::TimeWait) {
-            self.watch_for_stall(cx);
-        }
-    }
-
-    /// Probes the connection when it is silent, or stops to.
-    pub fn set_keep_alive(&mut self, cx: &Context, keep_alive: KeepAlive) {
-        match keep_alive {
-            KeepAlive::On => self.start_keep_alive(cx),
-            KeepAlive::Off => {
-                self.flags.clear(Flags::KEEP_ALIVE);
-                self.sender.set_keep_alive(false);
-                self.keep_alive_probes = 0;
-                if self.may_be_probed() {
-                    self.timers.stop_life();
-                }
-            }
-        }
+        self.transfer.tcb.sender.set_nagle(nagle);
     }
 
     /// Which algorithm sets the congestion window.
     pub const fn congestion_control(&self) -> Algorithm {
-        self.sender.algorithm()
-    }
-
-    /// From now on this algorithm sets the congestion window, beginning with what it is.
-    pub fn set_congestion_control(&mut self, algorithm: Algorithm) {
-        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        self.sender.set_algorithm(algorithm, queue);
+        self.transfer.tcb.sender.algorithm()
     }
 }

@@ -3,16 +3,16 @@
 use core::time::Duration;
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SoftError;
 use whimbrel_recovery::CaState;
 use whimbrel_recovery::cc::Algorithm;
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, Limit, Mishaps, Nagle, State, Tally};
 use crate::Tunables;
+use crate::conn::{Connection, Flags, Limit, Mishaps, Nagle, State, Tally};
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::verdict::CloseReason;
-use whimbrel_base::packet::SoftError;
 
 /// The variables of one connection at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -129,33 +129,37 @@ impl Snapshot {
 impl Connection {
     /// Copies its variables; times in them are as of `now`.
     pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
-        let sender = &self.sender;
+        let sender = &self.transfer.tcb.sender;
         let mss = u32::from(sender.mss());
-        let flight = self.queue().map(|queue| (&queue.flight, &queue.recovery));
+        let flight = self.transfer.tcb.queue().map(|queue| (&queue.flight, &queue.recovery));
         let repaired = flight.map_or(0, |(flight, _)| flight.repaired() as u32);
         let lost = flight.map_or(0, |(flight, _)| flight.lost().bytes() as u32);
         Snapshot {
-            state: self.state,
-            closed: self.closed,
-            fin_received: self.receiver.fin_received(),
+            state: self.transfer.tcb.state,
+            closed: self.transfer.tcb.closed,
+            fin_received: self.transfer.tcb.receiver.fin_received(),
             fin_unacked: sender.fin_queued(),
             snd: *sender.seq(),
-            rcv: *self.receiver.seq(),
-            scales: self.scaling().then_some((sender.scale(), self.receiver.scale())),
-            timestamps: self.flags.has(Flags::TIMESTAMPS),
-            sack: self.flags.has(Flags::SACK),
-            early: self.is_early(),
+            rcv: *self.transfer.tcb.receiver.seq(),
+            scales: self
+                .transfer
+                .tcb
+                .scaling()
+                .then_some((sender.scale(), self.transfer.tcb.receiver.scale())),
+            timestamps: self.transfer.tcb.flags.has(Flags::TIMESTAMPS),
+            sack: self.transfer.tcb.flags.has(Flags::SACK),
+            early: self.transfer.tcb.is_early(),
             syn_data: self.has_syn_data(),
             no_delay: sender.nagle() == Nagle::Off,
-            keep_alive: self.flags.has(Flags::KEEP_ALIVE),
+            keep_alive: self.transfer.tcb.flags.has(Flags::KEEP_ALIVE),
             persist: sender.is_persisting(),
             mss: sender.mss(),
-            advertised_mss: self.receiver.advertised_mss(),
+            advertised_mss: self.transfer.tcb.receiver.advertised_mss(),
             cwnd: sender.cwnd(),
             ssthresh: sender.ssthresh(),
             congestion_control: sender.algorithm(),
             ca_state: flight.map_or(CaState::Open, |(flight, recovery)| recovery.ca_state(flight)),
-            pipe: sender.pipe(self.queue()),
+            pipe: sender.pipe(self.transfer.tcb.queue()),
             lost: lost + repaired,
             sacked: flight.map_or(0, |(flight, recovery)| recovery.segs_sacked(flight, mss)),
             sent_again: repaired,
@@ -164,17 +168,29 @@ impl Connection {
             rto: sender.rtt().rto(tunables),
             backoff: sender.rtt().back_offs(),
             attempts: sender.attempts(),
-            keep_alive_probes: self.keep_alive_probes,
-            soft_error: self.soft_error,
-            unread: self.unread(),
-            send_queued: self.send_queued(),
-            unsent: sender.unsent(self.queue()),
+            keep_alive_probes: self.transfer.keep_alive_probes,
+            soft_error: self.transfer.tcb.soft_error,
+            unread: self.transfer.tcb.unread(),
+            send_queued: self.transfer.tcb.send_queued(),
+            unsent: sender.unsent(self.transfer.tcb.queue()),
             send_size: sender.size(),
-            recv_size: self.receiver.size(),
-            recv_limit: self.recv_limit(),
-            unsent_most: self.unsent_low_water().or_else(|| self.sender.share()),
-            tally: self.stats.tally.until(now),
-            mishaps: self.mishaps().until(&self.stats.tally, now),
+            recv_size: self.transfer.tcb.receiver.size(),
+            recv_limit: self.transfer.tcb.recv_limit(),
+            unsent_most: self
+                .transfer
+                .tcb
+                .stats
+                .cold
+                .unsent_low_water()
+                .or_else(|| self.transfer.tcb.sender.share()),
+            tally: self.transfer.tcb.stats.tally.until(now),
+            mishaps: self
+                .transfer
+                .tcb
+                .stats
+                .cold
+                .mishaps()
+                .until(&self.transfer.tcb.stats.tally, now),
         }
     }
 }

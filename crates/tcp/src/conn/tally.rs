@@ -7,8 +7,7 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros, Tick};
 
-use super::Connection;
-use crate::{Context, RxSegment};
+use crate::RxSegment;
 
 /// Counts of one connection.
 #[derive(Clone, Copy, Default, Debug)]
@@ -124,7 +123,7 @@ impl Tally {
     }
 
     /// From now on `limit` holds.
-    fn enter(&mut self, limit: Limit, now: Tick) {
+    pub(super) fn enter(&mut self, limit: Limit, now: Tick) {
         if self.limit == Limit::Network {
             self.network_limited =
                 self.network_limited.wrapping_add(now.millis_since(self.limit_since));
@@ -157,57 +156,6 @@ impl Tally {
     pub(super) fn until(mut self, now: Instant) -> Self {
         self.enter(self.limit, now.tick());
         self
-    }
-}
-
-impl Connection {
-    /// Notes what keeps the sender from sending more, and for how long.
-    #[inline]
-    pub(super) fn note_limit(&mut self, cx: &Context) {
-        let (limit, tally) = (self.judge_limit(), &mut self.stats.tally);
-        if limit != tally.limit {
-            if matches!(tally.limit, Limit::Window | Limit::Buffer) {
-                self.count_narrow(cx.tick);
-            }
-            self.stats.tally.enter(limit, cx.tick);
-        }
-    }
-
-    /// Notes what keeps the connection from sending, when nothing may be sent that was asked for.
-    // Out of line: nearly each call has something to send.
-    #[inline(never)]
-    pub(super) fn note_held_back(&mut self, cx: &Context) {
-        self.note_limit(cx);
-    }
-
-    /// A window or a buffer is the limit no more.
-    #[cold]
-    fn count_narrow(&mut self, now: Tick) {
-        let tally = self.stats.tally;
-        self.apart().mishaps.on_limited(tally.limit, tally.limit_millis(now));
-    }
-
-    #[inline]
-    fn judge_limit(&self) -> Limit {
-        let queued = self.send_queued();
-        if queued == 0 {
-            return Limit::Application;
-        }
-        let unsent = self.sender.unsent(self.queue());
-        if unsent == 0 {
-            let refused = self.sender.wants_room();
-            return if refused { Limit::Buffer } else { Limit::Network };
-        }
-        self.judge_windows(unsent)
-    }
-
-    /// Which window it is that admits no more.
-    #[inline(never)]
-    fn judge_windows(&self, unsent: u32) -> Limit {
-        let (usable, mss) = (self.sender.seq().usable(), u32::from(self.sender.mss()));
-        let admitted = self.sender.cwnd().saturating_sub(self.sender.pipe(self.queue()));
-        let window = usable < unsent.min(mss) && usable < admitted;
-        if window { Limit::Window } else { Limit::Network }
     }
 }
 

@@ -16,27 +16,21 @@
 //!
 //! Whoever tried in vain too often or too long ends the connection; see [`Connection::gives_up`].
 
-mod giving_up;
-mod keep_alive;
-mod loss_probe;
-mod retransmission;
-
 use core::time::Duration;
 
 use whimbrel_base::Instant;
-use whimbrel_recovery::Path;
 
-use super::{Connection, Flags, State};
-use crate::Context;
+use crate::conn::{Connection, Flags, State};
 use crate::send::SendTimer;
 use crate::verdict::CloseReason;
+use crate::{Context, Tunables};
 
 /// Three deadlines, [`Instant::NEVER`] while they do not run.
 #[derive(Clone, Copy, Debug)]
 pub struct Timers {
-    sender: Instant,
-    ack: Instant,
-    life: Instant,
+    pub(super) sender: Instant,
+    pub(super) ack: Instant,
+    pub(super) life: Instant,
 }
 
 /// What a deadline is for, when it runs out.
@@ -105,25 +99,25 @@ impl Connection {
     /// When [`Connection::on_deadline`] must be called, [`Instant::NEVER`] if nothing runs.
     #[inline]
     pub fn next_deadline(&self) -> Instant {
-        self.timers.next()
+        self.transfer.timers.next()
     }
 
     /// Time passed: whatever is due happens.
     pub fn on_deadline(&mut self, cx: &mut Context) {
         // Each is stopped before what follows from it, which may arm it again.
-        if take_due(&mut self.timers.ack, cx.now) {
+        if take_due(&mut self.transfer.timers.ack, cx.now) {
             self.on_timer(cx, Purpose::DelayedAck);
         }
-        if take_due(&mut self.timers.sender, cx.now) {
-            self.on_timer(cx, Purpose::Sender(self.sender.timer()));
+        if take_due(&mut self.transfer.timers.sender, cx.now) {
+            self.on_timer(cx, Purpose::Sender(self.transfer.tcb.sender.timer()));
         }
-        if take_due(&mut self.timers.life, cx.now)
+        if take_due(&mut self.transfer.timers.life, cx.now)
             && let Some(purpose) = self.purpose_of_life()
         {
             self.on_timer(cx, purpose);
         }
-        self.note_limit(cx);
-        self.account_buffers(cx);
+        self.transfer.tcb.note_limit(cx);
+        self.transfer.tcb.account_buffers(cx);
     }
 
     /// The table's last column.
@@ -131,40 +125,48 @@ impl Connection {
         match purpose {
             Purpose::DelayedAck => {
                 cx.counters.delayed_acks += 1;
-                self.receiver.owe_ack();
+                self.transfer.tcb.receiver.owe_ack();
             }
             Purpose::Sender(SendTimer::Retransmission) => {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
-                    self.count_timeout(cx);
+                    self.transfer.tcb.count_timeout(cx);
                     self.apply_pmtu_report(cx);
-                    let path = self.path(cx);
-                    let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-                    self.sender.on_retransmission_timeout(&path, queue);
+                    let path = self.transfer.path(cx);
+                    let queue =
+                        self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                    self.transfer.tcb.sender.on_retransmission_timeout(&path, queue);
                 }
             }
             Purpose::Sender(SendTimer::Persist) => {
                 if self.counts_as_attempt(cx) {
-                    self.sender.on_persist_timeout();
+                    self.transfer.tcb.sender.on_persist_timeout();
                 }
             }
             Purpose::Sender(SendTimer::SynAgain) => {
-                let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-                self.sender.on_syn_again(queue);
+                let queue =
+                    self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                self.transfer.tcb.sender.on_syn_again(queue);
             }
             Purpose::Sender(SendTimer::Reordering) => {
-                let path = self.path(cx);
-                let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-                self.sender.on_reordering_timeout(cx, &path, queue);
+                let path = self.transfer.path(cx);
+                let queue =
+                    self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                self.transfer.tcb.sender.on_reordering_timeout(cx, &path, queue);
                 // RFC 8985 8: while this timer ran, the retransmission timer did not.
-                self.rearm_retransmission(cx);
+                self.transfer.rearm_retransmission(cx);
             }
-            Purpose::Sender(SendTimer::LossProbe) => self.on_probe_timeout(cx),
+            Purpose::Sender(SendTimer::LossProbe) => self.transfer.on_probe_timeout(cx),
             Purpose::Sender(SendTimer::Forget) => {
-                let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-                self.sender.on_forget(queue);
+                let queue =
+                    self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+                self.transfer.tcb.sender.on_forget(queue);
             }
-            Purpose::KeepAlive => self.probe_liveness(cx),
+            Purpose::KeepAlive => {
+                if self.transfer.probe_liveness(cx) {
+                    self.time_out(cx);
+                }
+            }
             Purpose::FinWait2 => {
                 cx.counters.abort_on_linger += 1;
                 self.end(cx, CloseReason::TimedOut);
@@ -174,17 +176,38 @@ impl Connection {
 
     /// What the last deadline is for, in the state that the connection is in by now.
     fn purpose_of_life(&self) -> Option<Purpose> {
-        match self.state {
-            State::FinWait2 if self.flags.has(Flags::ORPHAN) => Some(Purpose::FinWait2),
-            _ if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() => {
+        match self.transfer.tcb.state {
+            State::FinWait2 if self.transfer.tcb.flags.has(Flags::ORPHAN) => {
+                Some(Purpose::FinWait2)
+            }
+            _ if self.transfer.tcb.flags.has(Flags::KEEP_ALIVE)
+                && self.transfer.tcb.may_be_probed() =>
+            {
                 Some(Purpose::KeepAlive)
             }
             _ => None,
         }
     }
 
-    /// What recovery asks of this connection.
-    fn path(&self, cx: &Context) -> Path {
-        self.sender.path(cx.now, self.flags.has(Flags::SACK), self.stats.tally.min_rtt_micros())
+    /// The sender's timer ran out, and nobody answered. Returns whether it is to try again: otherwise the
+    /// connection is over.
+    fn counts_as_attempt(&mut self, cx: &mut Context) -> bool {
+        self.transfer.tcb.sender.count_attempt();
+        let over = self.transfer.gives_up(cx) || self.transfer.is_abandoned_stall(cx);
+        if over {
+            self.time_out(cx);
+        }
+        !over
+    }
+
+    /// The peer is gone for all that is known.
+    fn time_out(&mut self, cx: &mut Context) {
+        cx.counters.abort_on_timeout += 1;
+        self.end(cx, CloseReason::TimedOut);
+    }
+
+    /// Whether RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
+    pub fn doubts_path(&self, tunables: &Tunables) -> bool {
+        self.transfer.tcb.sender.is_due_after(tunables.doubt_after)
     }
 }

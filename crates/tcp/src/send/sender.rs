@@ -13,6 +13,7 @@ use whimbrel_recovery::Path;
 use whimbrel_recovery::cc::{Algorithm, Window};
 use whimbrel_wire::{SeqNum, WindowScale};
 
+use super::attempts::{Attempts, SendTimer};
 use super::{RttEstimator, SendQueue, SendSequence};
 use crate::flags::flags;
 
@@ -40,27 +41,7 @@ pub struct Sender {
     flags: Flags,
     /// How the peer's window fields are scaled.
     scale: WindowScale,
-    /// How often the retransmission timer ran out in a row: retransmissions without progress, or
-    /// unanswered probes of a closed window.
-    attempts: u8,
-    timer: SendTimer,
-}
-
-/// What the sender's timer does when it runs out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SendTimer {
-    /// What was sent counts as lost, and its first segment goes again (RFC 6298 5.4).
-    Retransmission,
-    /// The peer's closed window is probed (RFC 9293 3.8.6.1).
-    Persist,
-    /// The SYN goes again, and nothing counts as lost: our reset went ahead of it.
-    SynAgain,
-    /// What was sent before something that arrived is judged again (RFC 8985 6.2).
-    Reordering,
-    /// The end of what was sent is asked for (RFC 8985 7).
-    LossProbe,
-    /// All is acknowledged, and what was remembered of it is out of date.
-    Forget,
+    attempts: Attempts,
 }
 
 /// What bounds the text that waits, beside the sender's own size.
@@ -232,25 +213,25 @@ impl Sender {
     /// How often the retransmission timer ran out in a row.
     #[inline]
     pub const fn attempts(&self) -> u8 {
-        self.attempts
+        self.attempts.count()
     }
 
     /// What the timer does when it runs out.
     #[inline]
     pub const fn timer(&self) -> SendTimer {
-        self.timer
+        self.attempts.timer()
     }
 
     /// Whether a closed window is being probed.
     #[inline]
     pub fn is_persisting(&self) -> bool {
-        self.timer == SendTimer::Persist
+        self.attempts.is_persisting()
     }
 
     /// Whether all that was sent is acknowledged.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.seq.una == self.seq.max
+        self.seq.is_idle()
     }
 
     /// Whether our SYN is not acknowledged.

@@ -73,6 +73,12 @@ impl SendSequence {
         (self.wnd, self.max_wnd) = (wnd, wnd);
     }
 
+    /// True if all that was sent is acknowledged.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.una == self.max
+    }
+
     /// Numbers sent since SND.UNA and not sent again from there: SND.NXT - SND.UNA.
     #[inline]
     pub fn in_flight(&self) -> u32 {

@@ -49,7 +49,7 @@ fn the_block_that_changed_last_is_named_first() {
 #[test]
 fn every_second_segment_of_a_large_window_is_held() {
     let mut pair = Pair::established(&fixed(4 << 20, 4 << 20));
-    let mss = i32::from(pair.server.connection.sender.mss());
+    let mss = i32::from(pair.server.connection.transfer.tcb.sender.mss());
     for ahead in (0..4 << 20).step_by(2 * mss as usize).skip(1) {
         let flying = from_client(&mut pair, ahead - mss, &pattern(mss as usize));
         assert_eq!(take(&mut pair, &flying), Verdict::Accepted, "{ahead}");

@@ -79,7 +79,7 @@ fn segments_that_overtake_others_are_counted_and_the_connection_once() {
         }
         let counters = &pair.client.cx.counters;
         assert_eq!((counters.sack_reorder, counters.retrans_segs), (1, 0));
-        assert_eq!(pair.client.connection.mishaps().reorderings, turn);
+        assert_eq!(pair.client.connection.transfer.tcb.stats.cold.mishaps().reorderings, turn);
     }
 }
 

@@ -205,7 +205,7 @@ impl Pair {
     pub(super) fn bare(&mut self, which: Which) -> Flying {
         let now = self.now;
         let header = self.side(which).with(now, |connection, cx| {
-            connection.receiver.owe_ack();
+            connection.transfer.tcb.receiver.owe_ack();
             let outgoing = connection.poll_transmit(cx, 0, &mut Slices::new());
             let (local, remote) = (connection.local_port(), connection.remote_port());
             outgoing.expect("an acknowledgment").header(local, remote)
@@ -318,7 +318,7 @@ impl Drop for Pair {
             return;
         }
         for side in [&mut self.client, &mut self.server] {
-            side.connection.release(&mut side.cx.pool);
+            side.connection.transfer.tcb.release(&mut side.cx.pool);
             assert_eq!(side.cx.pool.lent(), 0, "buffers were lost");
         }
     }

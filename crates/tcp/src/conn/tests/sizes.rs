@@ -28,7 +28,7 @@ fn stream(pair: &mut Pair, millis: u32) {
 }
 
 fn recv_size(pair: &Pair) -> u32 {
-    pair.server.connection.receiver.size()
+    pair.server.connection.transfer.tcb.receiver.size()
 }
 
 /// So much of the server's budget, in hundredths, is used.
@@ -39,7 +39,7 @@ fn use_up(pair: &mut Pair, hundredths: u64) {
 }
 
 fn limited(connection: &Connection, limit: Limit) -> Duration {
-    Duration::from_millis(connection.mishaps().limited(limit).into())
+    Duration::from_millis(connection.transfer.tcb.stats.cold.mishaps().limited(limit).into())
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn what_the_peer_holds_behind_a_hole_leaves_room_for_more_text() {
         pair.run_for(Duration::from_millis(1));
     }
     let client = &pair.client.connection;
-    let (in_flight, cwnd) = (client.sender.unacknowledged(), client.cwnd());
+    let (in_flight, cwnd) = (client.transfer.tcb.sender.unacknowledged(), client.cwnd());
     assert!(pair.client.cx.counters.lost_retransmit > 0 && in_flight > 4 * cwnd, "{in_flight}");
-    let pipe = client.sender.pipe(client.queue());
+    let pipe = client.transfer.tcb.sender.pipe(client.transfer.tcb.queue());
     assert!(pipe + 2 * u32::from(client.mss()) > cwnd, "{pipe} of {cwnd}");
 }
 
@@ -122,7 +122,7 @@ fn a_size_that_is_asked_for_is_a_floor_and_by_other_rules_all_there_is() {
         let first = recv_size(&pair);
         stream(&mut pair, 400);
         assert_eq!(recv_size(&pair) > first, grows, "{buffers:?} {asked:?}");
-        let sent = pair.client.connection.sender.size();
+        let sent = pair.client.connection.transfer.tcb.sender.size();
         assert_eq!(sent > first, grows, "{buffers:?} {asked:?}: {sent}");
     }
 }
@@ -136,7 +136,7 @@ fn what_grew_stays_when_a_lesser_size_is_asked_for_and_goes_if_that_is_exact() {
     let mut set = |size| {
         pair.server.with(now, |connection, cx| {
             connection.set_recv_size(cx, size);
-            connection.receiver.size()
+            connection.transfer.tcb.receiver.size()
         })
     };
     assert_eq!(set(BufferSize::Floor(100_000)), grown);
@@ -189,15 +189,19 @@ fn the_send_buffer_follows_what_may_be_in_flight_both_ways() {
     stream(&mut pair, 300);
     let connection = &pair.client.connection;
     let window = connection.cwnd().min(connection.send_sequence().wnd.get());
-    assert!(connection.sender.size() >= window, "{}", connection.sender.size());
-    assert!(connection.sender.size() > 512 << 10);
+    assert!(
+        connection.transfer.tcb.sender.size() >= window,
+        "{}",
+        connection.transfer.tcb.sender.size()
+    );
+    assert!(connection.transfer.tcb.sender.size() > 512 << 10);
     assert_eq!(limited(connection, Limit::Buffer), Duration::ZERO, "the path never ran dry");
     // After a pause the congestion window is the initial one again.
     pair.run_for(Duration::from_secs(60));
     pair.write(Which::Client, b"x");
     pair.run_for(Duration::from_secs(1));
     pair.write(Which::Client, b"x");
-    assert_eq!(pair.client.connection.sender.size(), 256 << 10);
+    assert_eq!(pair.client.connection.transfer.tcb.sender.size(), 256 << 10);
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_fl
             pair.run_for(Duration::from_millis(1));
         }
         pair.server.received.clear();
-        pair.client.connection.sender.size()
+        pair.client.connection.transfer.tcb.sender.size()
     };
     let before = size(&mut pair, 10);
     let held = size(&mut pair, 80);
@@ -223,7 +227,7 @@ fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_fl
 }
 
 fn unsent(connection: &Connection) -> u32 {
-    connection.sender.unsent(connection.queue())
+    connection.transfer.tcb.sender.unsent(connection.transfer.tcb.queue())
 }
 
 /// Other connections of the client hold so much text beside this one.
@@ -247,7 +251,8 @@ fn who_was_refused_while_many_wait_has_a_share() {
             let before = unsent(&pair.client.connection);
             let taken = if told { pair.write(Which::Client, &octets) } else { 0 };
             carried += taken;
-            let share = (pair.client.connection.sender.unacknowledged() / 4).max(32 << 10);
+            let share =
+                (pair.client.connection.transfer.tcb.sender.unacknowledged() / 4).max(32 << 10);
             assert!(!told || taken >= 16 << 10, "{taken} are not worth a waking");
             let after = unsent(&pair.client.connection);
             assert!(others == 0 || after <= share.max(before), "{after} of {share}");
@@ -271,7 +276,7 @@ fn who_holds_much_alone_has_no_share() {
     let mut pair = Pair::established(&fixed(8 << 20, 4 << 20));
     let octets = pattern(5 << 20);
     assert_eq!(pair.write(Which::Client, &octets), 4 << 20);
-    assert!(!pair.client.connection.sender.is_send_share_limited(), "a crowd of one");
+    assert!(!pair.client.connection.transfer.tcb.sender.is_send_share_limited(), "a crowd of one");
 }
 
 #[test]
@@ -315,12 +320,12 @@ fn a_route_raises_what_a_connection_begins_with_and_takes_nothing() {
     let before = pair.client.connection.rtt().srtt();
     pair.client.with(now, |connection, cx| connection.take_metrics(cx, &metrics));
     let client = &pair.client.connection;
-    assert_eq!((client.cwnd(), client.sender.ssthresh()), (40 * 1_448, 90_000));
-    assert_eq!(client.sender.size(), 1 << 20);
-    assert_eq!(client.receiver.size(), 200 * 1_460, "more than what recvpipe says");
+    assert_eq!((client.cwnd(), client.transfer.tcb.sender.ssthresh()), (40 * 1_448, 90_000));
+    assert_eq!(client.transfer.tcb.sender.size(), 1 << 20);
+    assert_eq!(client.transfer.tcb.receiver.size(), 200 * 1_460, "more than what recvpipe says");
     assert_eq!(client.rtt().srtt(), before, "it was measured");
     pair.client.with(now, |connection, cx| connection.set_recv_size(cx, 1 << 20));
-    assert_eq!(pair.client.connection.receiver.size(), 1 << 20, "it only raises");
+    assert_eq!(pair.client.connection.transfer.tcb.receiver.size(), 1 << 20, "it only raises");
 }
 
 #[test]
@@ -339,5 +344,5 @@ fn by_the_way_of_1998_a_route_replaces_what_was_asked_for() {
     }
     stream(&mut pair, 400);
     assert_eq!(recv_size(&pair), 16 << 10);
-    assert_eq!(pair.client.connection.sender.size(), 20_000);
+    assert_eq!(pair.client.connection.transfer.tcb.sender.size(), 20_000);
 }

@@ -14,9 +14,9 @@ use crate::{CloseReason, Counters, DropReason, Tunables, Verdict};
 fn skip_a_gigabyte(pair: &mut Pair) {
     const FAR: u32 = 1 << 30;
     let (client, server) = (&mut pair.client.connection, &mut pair.server.connection);
-    client.sender.skip(FAR, 0);
-    server.receiver.skip(FAR);
-    server.sender.skip(0, FAR);
+    client.transfer.tcb.sender.skip(FAR, 0);
+    server.transfer.tcb.receiver.skip(FAR);
+    server.transfer.tcb.sender.skip(0, FAR);
 }
 
 /// The client sends gigabytes in full segments.
@@ -172,7 +172,7 @@ fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
         while pair.poll(Which::Client).is_some() {
             let mut answer = pair.bare(Which::Server);
             answer.header.window =
-                WindowSize::new(wnd).to_raw(pair.client.connection.sender.scale());
+                WindowSize::new(wnd).to_raw(pair.client.connection.transfer.tcb.sender.scale());
             let now = pair.now;
             assert_eq!(pair.client.take(now, &answer), Verdict::Accepted);
         }
@@ -230,7 +230,7 @@ fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_roo
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, b"seven..");
     let lost = pair.poll(Which::Client).expect("text");
-    pair.server.connection.receiver.set_first_window(WindowSize::new(7));
+    pair.server.connection.transfer.tcb.receiver.set_first_window(WindowSize::new(7));
     answer_with_a_window_of(&mut pair, 0, Duration::from_secs(2));
     let probe = pair.poll(Which::Client).expect("a probe");
     assert_eq!((probe.header.seq, &probe.text), (lost.header.seq, &lost.text));

@@ -12,7 +12,7 @@ use crate::{DropReason, Tunables, Verdict};
 /// A segment of the client's at what the server expects, its TSval `newer` than the last.
 fn stamped(pair: &mut Pair, newer: i32, text: &[u8]) -> Flying {
     let seq = pair.server.connection.recv_sequence().nxt;
-    let recent = pair.server.connection.stamps.recent;
+    let recent = pair.server.connection.transfer.stamps.recent;
     let mut flying = pair.bare(Which::Client);
     flying.header.seq = seq;
     flying.text = text.to_vec();
@@ -83,7 +83,7 @@ fn an_old_acknowledgment_with_new_text_counts() {
     pair.write(Which::Server, &pattern(100));
     pair.run_until_quiet();
     old.header.seq = pair.server.connection.recv_sequence().nxt;
-    let recent = pair.server.connection.stamps.recent.wrapping_add(7);
+    let recent = pair.server.connection.transfer.stamps.recent.wrapping_add(7);
     old.header.options.timestamps = Some(Timestamps { val: recent, ecr: 0 });
     assert_eq!(take(&mut pair, &old), Verdict::Accepted);
     assert_eq!(echoed(&mut pair), recent);
@@ -105,7 +105,7 @@ fn an_older_timestamp_is_acknowledged_and_dropped_unless_it_is_a_resets() {
 fn text_one_tick_older_is_taken_and_its_timestamp_not_echoed() {
     let mut pair = Pair::established(&Tunables::default());
     let late = stamped(&mut pair, -1, b"late");
-    let before = pair.server.connection.stamps.recent;
+    let before = pair.server.connection.transfer.stamps.recent;
     assert_eq!(take(&mut pair, &late), Verdict::Accepted);
     assert_eq!(pair.server.connection.unread(), 4);
     assert_eq!(echoed(&mut pair), before);
@@ -118,7 +118,7 @@ fn late_by(late: i32, change: impl FnOnce(&mut Flying)) -> (Verdict, Option<Flyi
     pair.write(Which::Client, &pattern(3_000));
     pair.run_until_quiet();
     let client = &pair.client.connection;
-    let (recent, seq) = (client.stamps.recent, client.recv_sequence().nxt);
+    let (recent, seq) = (client.transfer.stamps.recent, client.recv_sequence().nxt);
     let mut flying = pair.bare(Which::Server);
     flying.header.seq = seq;
     flying.header.ack = pair.client.connection.send_sequence().una;
@@ -176,10 +176,10 @@ fn segment_without_timestamps_is_taken_unless_rule_drops_it() {
 #[test]
 fn after_timestamp_of_zero_any_is_taken() {
     let mut pair = Pair::established(&Tunables::default());
-    pair.server.connection.stamps.recent = 0;
+    pair.server.connection.transfer.stamps.recent = 0;
     let far = stamped(&mut pair, i32::MIN + 9, b"far");
     assert_eq!(take(&mut pair, &far), Verdict::Accepted);
-    assert_eq!(pair.server.connection.stamps.recent, old_val(&far));
+    assert_eq!(pair.server.connection.transfer.stamps.recent, old_val(&far));
     let old = stamped(&mut pair, -2, b"old");
     assert_eq!(take(&mut pair, &old), Verdict::Drop(DropReason::Paws), "no longer");
 }
@@ -194,7 +194,7 @@ fn after_24_days_of_silence_any_timestamp_is_taken() {
     pair.now = pair.now + day;
     let old = stamped(&mut pair, -2, b"old");
     assert_eq!(take(&mut pair, &old), Verdict::Accepted);
-    assert_eq!(pair.server.connection.stamps.recent, old_val(&old));
+    assert_eq!(pair.server.connection.transfer.stamps.recent, old_val(&old));
 }
 
 fn old_val(flying: &Flying) -> u32 {

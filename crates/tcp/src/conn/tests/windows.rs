@@ -24,8 +24,8 @@ fn a_window_of_full_segments_is_rounded_up_and_follows_each_octet() {
     let recv_window = ReceiveWindow::FullSegments;
     let tunables = Tunables { recv_window, recv_buffer_max: 256 << 10, ..fixed(65_536, 65_536) };
     let mut pair = Pair::established(&tunables);
-    assert_eq!(pair.client.connection.receiver.size(), 45 * 1_460);
-    assert_eq!(pair.server.connection.receiver.size(), 45 * 1_460);
+    assert_eq!(pair.client.connection.transfer.tcb.receiver.size(), 45 * 1_460);
+    assert_eq!(pair.server.connection.transfer.tcb.receiver.size(), 45 * 1_460);
     pair.write(Which::Client, b"one");
     pair.run_until_quiet();
     let acked = pair.server.connection.recv_sequence();
@@ -41,7 +41,7 @@ fn a_window_of_full_segments_stays_so_whatever_else_is_set() {
     let now = pair.now;
     let options = SocketOptions { nagle: Nagle::Off, ..SocketOptions::default() };
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
-    assert_eq!(pair.server.connection.receiver.size(), 45 * 1_460);
+    assert_eq!(pair.server.connection.transfer.tcb.receiver.size(), 45 * 1_460);
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn a_size_that_is_set_when_segments_are_known_is_not_rounded_up() {
     let now = pair.now;
     let mut options = SocketOptions { recv_size: 100_000.into(), ..SocketOptions::default() };
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
-    assert_eq!(pair.server.connection.receiver.size(), 100_000);
+    assert_eq!(pair.server.connection.transfer.tcb.receiver.size(), 100_000);
     options.nagle = Nagle::Off;
     pair.server.with(now, |connection, cx| connection.set_options(cx, &options));
-    assert_eq!(pair.server.connection.receiver.size(), 100_000);
+    assert_eq!(pair.server.connection.transfer.tcb.receiver.size(), 100_000);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_buffer_is_rounded_up_to_what_any_may_have_and_not_if_it_holds_no_segment() 
     for (recv_buffer, expected) in [(1_460, 1_460), (1_461, 2_920), (1_000, 1_000)] {
         let tunables = Tunables { recv_buffer, recv_window, ..Tunables::default() };
         let pair = Pair::established(&tunables);
-        assert_eq!(pair.server.connection.receiver.size(), expected);
+        assert_eq!(pair.server.connection.transfer.tcb.receiver.size(), expected);
     }
     let tunables = Tunables {
         recv_buffer: 65_536,
@@ -72,7 +72,7 @@ fn a_buffer_is_rounded_up_to_what_any_may_have_and_not_if_it_holds_no_segment() 
         recv_window,
         ..Tunables::default()
     };
-    assert_eq!(Pair::established(&tunables).server.connection.receiver.size(), 65_600);
+    assert_eq!(Pair::established(&tunables).server.connection.transfer.tcb.receiver.size(), 65_600);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_window_of_full_segments_is_rounded_up_to_its_unit_and_shrinks_by_what_is_no
         pair.write(Which::Client, b"x");
         pair.run_until_quiet();
         let server = &pair.server.connection;
-        let field = u32::from(server.receiver.raw_window().get());
+        let field = u32::from(server.transfer.tcb.receiver.raw_window().get());
         assert_eq!(field, (45 * 1_460 - sent).div_ceil(64), "{sent} octets are there");
         // The edge never lies a whole unit beyond what the buffer admits.
         assert!(server.recv_sequence().wnd() < 45 * 1_460 - sent + 64, "{sent} octets are there");
@@ -101,7 +101,10 @@ fn by_the_rfc_a_window_does_not_grow_by_less_than_a_segment() {
     pair.write(Which::Client, b"one");
     pair.run_until_quiet();
     let acked = pair.server.connection.recv_sequence();
-    assert_eq!((acked.wnd(), pair.server.connection.receiver.size()), (65_535 - 3, 65_536));
+    assert_eq!(
+        (acked.wnd(), pair.server.connection.transfer.tcb.receiver.size()),
+        (65_535 - 3, 65_536)
+    );
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Sender {
         self.seq.advance(ack);
         // It must not fall behind by half the circle, or it would seem to lie ahead.
         self.small_end = self.small_end.later(ack);
-        self.attempts = 0;
+        self.attempts.count = 0;
         if self.flags.has(Flags::RETRANSMIT) && self.is_idle() {
             self.flags.clear(Flags::RETRANSMIT);
         }
@@ -217,7 +217,7 @@ impl Sender {
 
     /// The closed window opened: the peer was there all the time, and what backed off were probes.
     pub fn on_window_opened(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
-        self.attempts = 0;
+        self.attempts.count = 0;
         self.rtt.end_back_off();
         self.restart_after_idle(cx, queue);
     }

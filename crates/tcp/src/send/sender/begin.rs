@@ -5,6 +5,7 @@ use whimbrel_recovery::cc::Window;
 use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{Flags, SendTimer, Sender};
+use crate::send::attempts::Attempts;
 use crate::send::{RttEstimator, SendSequence};
 use crate::{Surroundings, Tunables};
 
@@ -23,8 +24,7 @@ impl Sender {
             acked_size: 0,
             flags: Flags::default(),
             scale: WindowScale::ZERO,
-            attempts: 0,
-            timer: SendTimer::Retransmission,
+            attempts: Attempts::new(),
         }
     }
 
@@ -76,8 +76,8 @@ impl Sender {
 
     /// Our SYN is acknowledged, or the peer's has answered it.
     pub fn on_established(&mut self) {
-        self.timer = SendTimer::Retransmission;
-        if core::mem::take(&mut self.attempts) > 0 {
+        self.attempts.timer = SendTimer::Retransmission;
+        if core::mem::take(&mut self.attempts.count) > 0 {
             cold_path();
             self.begin_after_lost_syn();
         }

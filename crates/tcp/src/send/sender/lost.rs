@@ -9,16 +9,14 @@ use crate::Surroundings;
 impl Sender {
     /// Nobody answered what was sent or probed until the timer ran out.
     pub const fn count_attempt(&mut self) {
-        self.attempts = self.attempts.saturating_add(1);
+        self.attempts.count_one();
     }
 
     /// The peer was heard. While its window is closed, only silence counts against it
     /// (RFC 9293 3.8.6.1).
     #[inline]
     pub fn on_heard(&mut self) {
-        if self.is_persisting() {
-            self.attempts = 0;
-        }
+        self.attempts.on_heard();
     }
 
     /// The timer ran out, and what was sent is taken for lost ([`SendTimer::Retransmission`]).
@@ -27,16 +25,16 @@ impl Sender {
         match queue {
             Some(queue) if queue.flight.end() > queue.flight.una() && !self.has_syn() => {
                 let (flight, recovery, mut control) = queue.parts(&mut self.window);
-                recovery.on_timeout(flight, &mut control, path, self.attempts);
+                recovery.on_timeout(flight, &mut control, path, self.attempts.count);
             }
             queue => self.go_back(queue),
         }
-        if self.attempts > 1 && self.seq.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
+        if self.attempts.count > 1 && self.seq.wnd.get() == 0 && !self.flags.has(Flags::SYN) {
             // RFC 9293 3.8.6: "If the window shrinks to zero, the TCP implementation MUST probe it
             // in the standard way (described below) (MUST-35)." What was in flight counts as
             // unsent until the window opens; of it the probe is made. The first time it is sent
             // again all the same (RFC 7323 2.4).
-            self.timer = SendTimer::Persist;
+            self.attempts.timer = SendTimer::Persist;
             self.flags.set(Flags::PROBE);
             return;
         }
@@ -53,7 +51,7 @@ impl Sender {
 
     /// The timer ran out after our reset went ([`SendTimer::SynAgain`]): the SYN follows it.
     pub fn on_syn_again(&mut self, queue: Option<&mut SendQueue>) {
-        self.timer = SendTimer::Retransmission;
+        self.attempts.timer = SendTimer::Retransmission;
         self.go_back(queue);
     }
 
@@ -78,7 +76,7 @@ impl Sender {
     /// True if a loss probe may ask for our FIN, alone in flight: no time-out did.
     #[inline]
     pub const fn may_probe_fin(&self) -> bool {
-        self.flags.has(Flags::FIN_SENT) && self.attempts == 0
+        self.flags.has(Flags::FIN_SENT) && self.attempts.count == 0
     }
 
     /// All is acknowledged, and nothing of it will be taken back ([`SendTimer::Forget`]).
@@ -90,30 +88,25 @@ impl Sender {
 
     /// From now on the timer is for this. A loss probe that was due is not, as something was heard.
     pub const fn set_timer(&mut self, timer: SendTimer) {
-        self.timer = timer;
+        self.attempts.timer = timer;
         self.flags.clear(Flags::LOSS_PROBE);
-    }
-
-    /// The peer's closed window is to be probed when the timer runs out, or what waits for more is to go.
-    pub const fn start_persist(&mut self) {
-        self.set_timer(SendTimer::Persist);
     }
 
     /// Our SYN is acknowledged, and the peer's window is not what keeps anything from being sent.
     pub const fn stop_persist(&mut self) {
-        self.timer = SendTimer::Retransmission;
+        self.attempts.timer = SendTimer::Retransmission;
         self.flags.clear(Flags::PROBE);
     }
 
     /// Nothing is in flight, or kept back: nothing is waited for.
     pub const fn stop_timer(&mut self) {
-        self.timer = SendTimer::Retransmission;
+        self.attempts.timer = SendTimer::Retransmission;
         self.flags.clear(Flags::PROBES);
     }
 
     /// The SYN is to go again when the timer runs out, without a loss.
     pub const fn plan_syn_again(&mut self) {
-        self.timer = SendTimer::SynAgain;
+        self.attempts.set_timer(SendTimer::SynAgain);
     }
 
     /// The segment at SND.UNA is to be sent again.
@@ -164,13 +157,7 @@ impl Sender {
     /// Whether what is sent next is sent after so many attempts, be it our SYN or text.
     pub const fn is_due_after(&self, attempts: u8) -> bool {
         (self.flags.has(Flags::RETRANSMIT) || self.flags.has(Flags::SYN))
-            && self.attempts == attempts
-    }
-
-    /// Whether only the peer's window keeps what is unsent from being sent.
-    #[inline]
-    pub fn is_stalled(&self, queue: Option<&SendQueue>) -> bool {
-        self.may_be_stalled() && self.waits_for_window(queue)
+            && self.attempts.count == attempts
     }
 
     /// Whether the peer's window may keep what is unsent from being sent, by a few comparisons.

@@ -256,7 +256,7 @@ impl Sender {
         early: bool,
     ) -> Option<SendRange> {
         // After a loss the SYN-ACK alone is repeated, as in Linux, until somebody answers.
-        if self.attempts > 0 || !self.has_unsent(queue) {
+        if self.attempts.count > 0 || !self.has_unsent(queue) {
             return None;
         }
         if early && queued(queue) > 0 {
@@ -349,7 +349,7 @@ impl Sender {
         // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the old
         // unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". RFC 7323 2.4: the
         // first time whatever the window says now, as it was in the window when it was sent.
-        if self.attempts <= 1 {
+        if self.attempts.count <= 1 {
             sent.max(admitted)
         } else {
             admitted + self.window_rounding_error()
@@ -415,7 +415,7 @@ impl Sender {
         self.flags.clear(Flags::RETRANSMIT);
         self.flags.clear(Flags::PROBE);
         if self.is_persisting() {
-            self.timer = SendTimer::Retransmission;
+            self.attempts.timer = SendTimer::Retransmission;
         }
         let in_flight =
             |queue: &&mut SendQueue| range.octets() > 0 || !self.is_lone_fin_again(queue);

@@ -3,16 +3,36 @@
 
 use whimbrel_recovery::cc::{INITIAL_SEGMENTS, initial_cwnd};
 
-use super::{BufferSize, Connection, Flags, SizeRange, State};
 use crate::budget::Pressure;
-use crate::recv::{RoundTripEnd, recv_scale};
-use crate::{Context, RxSegment, Tunables};
+use crate::conn::stamps::TIMESTAMP_OCTETS;
+use crate::conn::tcb::Tcb;
+use crate::conn::{BufferSize, Flags, SizeRange, State};
+use crate::recv::recv_scale;
+use crate::tunables::ReceiveWindow;
+use crate::{Context, Tunables};
 
-/// The sizes in force.
-impl Connection {
+impl Tcb {
+    /// What the route says of the receive buffer, octets; 0: nothing.
+    pub(in crate::conn) fn recv_pipe(&self, tunables: &Tunables) -> u32 {
+        let mss = self.receiver.advertised_mss();
+        self.stats.cold.record().map_or(0, |apart| tunables.recv_pipe(&apart.metrics, mss))
+    }
+
+    /// A receive buffer of `octets`, rounded up to whole segments if that is the rule, and it holds
+    /// more than one. No buffer becomes larger by that than any may be.
+    #[inline]
+    pub(in crate::conn) fn in_full_segments(&self, octets: u32, tunables: &Tunables) -> u32 {
+        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
+        let full = u32::from(self.sender.mss()) + u32::from(options);
+        if tunables.recv_window != ReceiveWindow::FullSegments || octets <= full {
+            return octets;
+        }
+        round_up(octets, full, tunables.recv_buffer_max)
+    }
+
     /// What the receive buffer may come to be.
-    pub(super) fn recv_range(&self, tunables: &Tunables) -> SizeRange {
-        match self.stats.apart.as_deref() {
+    pub(in crate::conn) fn recv_range(&self, tunables: &Tunables) -> SizeRange {
+        match self.stats.cold.record() {
             Some(apart) => apart.recv_size.recv_range(self.recv_pipe(tunables), tunables),
             None => BufferSize::Auto.recv_range(0, tunables),
         }
@@ -21,8 +41,8 @@ impl Connection {
     /// What the send buffer may be now: while memory is short no more than it is, and when it is shorter
     /// the floor, or what the path takes if that is less. One of an exact size has that.
     #[inline]
-    pub(super) fn send_range(&self, cx: &Context) -> SizeRange {
-        let range = match self.stats.apart.as_deref() {
+    fn send_range(&self, cx: &Context) -> SizeRange {
+        let range = match self.stats.cold.record() {
             Some(apart) => {
                 let pipe = apart.metrics.sendpipe.unwrap_or(0);
                 apart.send_size.send_range(pipe, &cx.tunables)
@@ -37,7 +57,7 @@ impl Connection {
 
     /// The send buffer has the size that the path needs now.
     #[inline]
-    pub(super) fn update_send_size(&mut self, cx: &Context) {
+    pub(in crate::conn) fn update_send_size(&mut self, cx: &Context) {
         let (range, queue) = (self.send_range(cx), self.buffers.as_deref());
         self.sender.update_size(range, queue.map(|buffers| &buffers.send));
     }
@@ -53,32 +73,22 @@ impl Connection {
         SizeRange { floor: least.min(floor), most: floor }
     }
 
-    /// How many octets may wait to be acknowledged. What is there beyond a lesser size stays.
-    pub fn set_send_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
-        let size = size.into();
-        if self.asked_sizes().0 != size {
-            self.apart().send_size = size;
-            self.update_send_size(cx);
-            self.tell_room(cx);
-        }
-    }
-
     /// How many octets may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
     /// window that was announced is not taken back; before the SYN was sent, the window scale follows.
     /// What was rounded up to full segments when their size became known stays so; another size is
     /// taken as it is.
-    pub fn set_recv_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
+    pub(in crate::conn) fn set_recv_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         let size = size.into();
-        if self.asked_sizes().1 != size {
+        if self.stats.cold.asked_sizes().1 != size {
             let before = self.recv_range(&cx.tunables);
-            self.apart().recv_size = size;
+            self.stats.cold.record_mut().recv_size = size;
             self.update_recv_size(cx, before);
         }
     }
 
     /// The receive buffer has been `before`; it is what was asked for since, and what it grew to stays
     /// as far as that admits.
-    pub(super) fn update_recv_size(&mut self, cx: &Context, before: SizeRange) {
+    pub(in crate::conn) fn update_recv_size(&mut self, cx: &Context, before: SizeRange) {
         const MOST: u32 = 1 << 30;
         let range = self.recv_range(&cx.tunables);
         let (floor, most) = (range.floor.min(MOST), range.most.min(MOST));
@@ -93,59 +103,19 @@ impl Connection {
     }
 
     /// Before our SYN: the scale that lets the largest window of this connection be announced.
-    pub(super) fn offer_scale(&mut self, cx: &Context) {
+    pub(in crate::conn) fn offer_scale(&mut self, cx: &Context) {
         if self.is_before_syn() {
-            let most = self.asked_sizes().1.scale_limit(&cx.tunables).max(self.receiver.size());
-            self.receiver.set_scale(recv_scale(&cx.tunables, most.min(self.window_clamp())));
-        }
-    }
-
-    /// What the application asked for: send and receive buffer.
-    pub(super) fn asked_sizes(&self) -> (BufferSize, BufferSize) {
-        self.stats.apart.as_deref().map_or_else(Default::default, |it| (it.send_size, it.recv_size))
-    }
-}
-
-/// Dynamic right-sizing: the receive buffer follows what the application reads.
-impl Connection {
-    /// Text in order arrived, and as much as an eighth of the buffer since the round trip under way
-    /// began: if that is over, the buffer may grow.
-    #[inline(never)]
-    pub(super) fn right_size(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
-        let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(seg.header.options.timestamps);
-        let echo = stamps.flatten().map(|stamps| stamps.ecr);
-        let trip = self.judge_trip(cx, echo);
-        let unread = self.unread();
-        let stats = &mut *self.stats;
-        let read = (stats.tally.bytes_received as u32).wrapping_sub(unread);
-        let mss = u32::from(self.sender.mss());
-        let Some(needed) = stats.sizing.on_text(read, self.receiver.size(), mss, trip) else {
-            return;
-        };
-        if needed > self.receiver.size() {
-            self.grow(cx, needed);
-        }
-    }
-
-    /// Whether the round trip under way is over. Timestamps tell of it: what echoes one that was sent
-    /// since it began is an answer. Their clock has milliseconds; below that, and without them, the
-    /// round trip counts that was measured on the way out, by the handshake if by nothing else.
-    fn judge_trip(&self, cx: &Context, echo: Option<u32>) -> RoundTripEnd {
-        let measured = self.sender.rtt().srtt();
-        let measured = measured.map(|srtt| srtt.as_micros() as u32);
-        match (echo, measured) {
-            (Some(echo), None) => RoundTripEnd::Echo { now: self.tsval(cx.tick), echo },
-            (Some(echo), Some(rtt)) if rtt > FINE => {
-                RoundTripEnd::Echo { now: self.tsval(cx.tick), echo }
-            }
-            (_, rtt) => RoundTripEnd::Clock { now: cx.now.as_micros() as u32, rtt },
+            let most =
+                self.stats.cold.asked_sizes().1.scale_limit(&cx.tunables).max(self.receiver.size());
+            self.receiver
+                .set_scale(recv_scale(&cx.tunables, most.min(self.stats.cold.window_clamp())));
         }
     }
 
     /// The path brings more than the buffer lets it.
-    fn grow(&mut self, cx: &mut Context, needed: u32) {
+    pub(in crate::conn) fn grow(&mut self, cx: &mut Context, needed: u32) {
         let range = self.recv_range(&cx.tunables);
-        let most = range.most.min(self.window_clamp()).min(1 << 30);
+        let most = range.most.min(self.stats.cold.window_clamp()).min(1 << 30);
         let size = self.in_full_segments(needed.min(most), &cx.tunables);
         if size <= self.receiver.size() {
             return;
@@ -161,7 +131,7 @@ impl Connection {
     /// Memory is short: of what the receive buffer grew by, the rest is given up. What was announced
     /// stays.
     #[cold]
-    pub(super) fn give_up_growth(&mut self, cx: &mut Context) {
+    pub(in crate::conn) fn give_up_growth(&mut self, cx: &mut Context) {
         let floor = self.in_full_segments(self.recv_range(&cx.tunables).floor, &cx.tunables);
         if self.receiver.size() > floor {
             cx.counters.recv_buffers_shrunk += 1;
@@ -170,5 +140,10 @@ impl Connection {
     }
 }
 
-/// Microseconds: what a clock of milliseconds says nothing of.
-const FINE: u32 = 4_000;
+/// So many octets in segments of `full`, but no more than `most` if it need not be.
+// Out of line: of a usual receive buffer nothing is rounded.
+#[inline(never)]
+fn round_up(octets: u32, full: u32, most: u32) -> u32 {
+    let rounded = octets.div_ceil(full).saturating_mul(full);
+    rounded.min(most).max(octets)
+}

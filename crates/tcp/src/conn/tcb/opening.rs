@@ -1,14 +1,18 @@
-//! What a route says of its paths, as a connection takes it.
+//! What a route knows of the path, and what segments carry once both SYNs are known.
 
-use super::{Connection, RouteMetrics};
+use whimbrel_wire::Mss;
+
+use crate::conn::stamps::TIMESTAMP_OCTETS;
+use crate::conn::tcb::Tcb;
+use crate::conn::{Flags, RouteMetrics};
 use crate::{Context, Tunables};
 
-impl Connection {
+impl Tcb {
     /// The connection's path leads over a route of which this is known. To be called before anything is
     /// sent or set.
-    pub fn take_metrics(&mut self, cx: &Context, metrics: &RouteMetrics) {
+    pub(in crate::conn) fn take_metrics(&mut self, cx: &Context, metrics: &RouteMetrics) {
         let before = self.recv_range(&cx.tunables);
-        self.apart().metrics = *metrics;
+        self.stats.cold.record_mut().metrics = *metrics;
         if let Some(advmss) = metrics.advmss {
             self.receiver.limit_mss(advmss.max(cx.tunables.least_mss));
         }
@@ -25,8 +29,8 @@ impl Connection {
 
     /// What the route says of the congestion window, once segments have their size.
     #[inline]
-    pub(super) fn apply_window_metrics(&mut self) {
-        if self.stats.apart.is_some() {
+    pub(in crate::conn) fn apply_window_metrics(&mut self) {
+        if !self.stats.cold.is_empty() {
             self.apply_known_window();
         }
     }
@@ -34,14 +38,16 @@ impl Connection {
     /// Takes the congestion window that is known of the route, if one is.
     #[inline(never)]
     fn apply_known_window(&mut self) {
-        let Some(apart) = self.stats.apart.as_deref() else { return };
+        let Some(apart) = self.stats.cold.record() else { return };
         let (initcwnd, ssthresh) = (apart.metrics.initcwnd, apart.metrics.ssthresh);
         self.sender.begin_window(initcwnd.unwrap_or(0), ssthresh);
     }
 
-    /// What the route says of the receive buffer, octets; 0: nothing.
-    pub(super) fn recv_pipe(&self, tunables: &Tunables) -> u32 {
-        let mss = self.receiver.advertised_mss();
-        self.stats.apart.as_deref().map_or(0, |apart| tunables.recv_pipe(&apart.metrics, mss))
+    /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
+    #[inline]
+    pub(in crate::conn) fn agree_mss(&mut self, peer: Mss, tunables: &Tunables) {
+        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
+        self.sender.agree_mss(peer, options, tunables);
+        self.receiver.round_size(self.in_full_segments(self.receiver.size(), tunables));
     }
 }

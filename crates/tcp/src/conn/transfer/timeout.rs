@@ -1,40 +1,25 @@
-//! Who tried in vain too often or too long: R1 and R2 of RFC 9293 3.8.3, and the user time-out.
+//! The end of patience: R1 and R2 of RFC 9293 3.8.3, and the user time-out.
 
 use core::time::Duration;
 
-use crate::conn::{Connection, Flags, State};
-use crate::verdict::CloseReason;
+use crate::conn::transfer::Transfer;
+use crate::conn::{Flags, State};
 use crate::{Context, Tunables};
 
-impl Connection {
-    /// The sender's timer ran out, and nobody answered. Returns whether it is to try again: otherwise the
-    /// connection is over.
-    pub(super) fn counts_as_attempt(&mut self, cx: &mut Context) -> bool {
-        self.sender.count_attempt();
-        let over = self.gives_up(cx) || self.is_abandoned_stall(cx);
-        if over {
-            cx.counters.abort_on_timeout += 1;
-            self.end(cx, CloseReason::TimedOut);
-        }
-        !over
-    }
-
-    /// Whether RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
-    pub fn doubts_path(&self, tunables: &Tunables) -> bool {
-        self.sender.is_due_after(tunables.doubt_after)
-    }
-
+impl Transfer {
     /// RFC 9293 3.8.3's R2: a number of attempts, or the time that the application set instead
     /// (RFC 5482 3). The first time-out never ends a connection that is there.
-    fn gives_up(&self, cx: &Context) -> bool {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let asked = self.sender.attempts() > 1
-            || self.sender.is_persisting()
-            || self.limits_first_syn(&cx.tunables);
-        match self.user_timeout(&cx.tunables) {
+    pub(in crate::conn) fn gives_up(&self, cx: &Context) -> bool {
+        let opening = matches!(self.tcb.state, State::SynSent | State::SynReceived);
+        let asked = self.tcb.sender.attempts() > 1
+            || self.tcb.sender.is_persisting()
+            || self.tcb.limits_first_syn(&cx.tunables);
+        match self.tcb.user_timeout(&cx.tunables) {
             Some(limit) if asked && self.waited(cx) >= limit => true,
             Some(_) if !opening => false,
-            _ => self.sender.attempts() > self.attempt_limit(cx) || self.is_abandoned_silence(cx),
+            _ => {
+                self.tcb.sender.attempts() > self.attempt_limit(cx) || self.is_abandoned_silence(cx)
+            }
         }
     }
 
@@ -43,9 +28,9 @@ impl Connection {
     /// would be held for nine. As Linux, which makes a time of the number: 6.18 lets go of an orphan after
     /// 107 s at an RTO of 0.2 s, and after 143 s at one of 20 s.
     fn is_abandoned_silence(&self, cx: &Context) -> bool {
-        self.flags.has(Flags::ORPHAN)
-            && !self.sender.is_persisting()
-            && self.sender.attempts() > 1
+        self.tcb.flags.has(Flags::ORPHAN)
+            && !self.tcb.sender.is_persisting()
+            && self.tcb.sender.attempts() > 1
             && self.waited(cx) >= orphan_time(&cx.tunables)
     }
 
@@ -53,28 +38,31 @@ impl Connection {
     /// closed: a stranger could make us hold text for ever (RFC 9293 3.8.6.1 has it stay open, and
     /// warns of that). As Linux: after the retransmissions that such a connection is given, once
     /// their interval does not grow any more.
-    fn is_abandoned_stall(&self, cx: &Context) -> bool {
-        self.flags.has(Flags::ORPHAN)
-            && self.sender.is_persisting()
-            && self.sender.rtt().back_offs() >= cx.tunables.orphan_retries
-            && self.sender.rtt().rto_micros(&cx.tunables) >= u64::from(cx.tunables.max_rto.get())
+    pub(in crate::conn) fn is_abandoned_stall(&self, cx: &Context) -> bool {
+        self.tcb.flags.has(Flags::ORPHAN)
+            && self.tcb.sender.is_persisting()
+            && self.tcb.sender.rtt().back_offs() >= cx.tunables.orphan_retries
+            && self.tcb.sender.rtt().rto_micros(&cx.tunables)
+                >= u64::from(cx.tunables.max_rto.get())
     }
 
     fn attempt_limit(&self, cx: &Context) -> u8 {
-        match self.state {
-            State::SynReceived if self.is_early() => self.synack_retries(&cx.tunables),
-            State::SynSent | State::SynReceived => self.syn_retries(&cx.tunables),
+        match self.tcb.state {
+            State::SynReceived if self.tcb.is_early() => {
+                self.tcb.stats.cold.synack_retries(&cx.tunables)
+            }
+            State::SynSent | State::SynReceived => self.tcb.stats.cold.syn_retries(&cx.tunables),
             // RFC 9293 3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments
             // in response to the probe segments, the sending TCP peer MUST allow the connection to
             // stay open (MUST-37)": `attempts` is reset by every answer.
-            _ if self.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
-            _ => self.retries(&cx.tunables),
+            _ if self.tcb.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
+            _ => self.tcb.stats.cold.retries(&cx.tunables),
         }
     }
 
     /// The time since anything was acknowledged, or since something began to wait for it.
-    pub(super) fn waited(&self, cx: &Context) -> Duration {
-        let millis = cx.tick.millis_since(self.stats.tally.waits_since);
+    pub(in crate::conn) fn waited(&self, cx: &Context) -> Duration {
+        let millis = cx.tick.millis_since(self.tcb.stats.tally.waits_since);
         Duration::from_millis(u64::from(millis))
     }
 }

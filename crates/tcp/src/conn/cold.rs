@@ -1,0 +1,145 @@
+//! What was set for one connection alone, what its route says of its path, and what few meet.
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use whimbrel_base::Tick;
+
+use crate::Tunables;
+use crate::conn::{AckTiming, BufferSize, Mishaps, RouteMetrics, SocketOverrides};
+
+/// The [`ColdRecord`] of a connection that needs one: nearly none does.
+#[derive(Default, Debug)]
+pub(super) struct ColdOptions(Option<Box<ColdRecord>>);
+
+/// The settings, route metrics and rare counts of one connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct ColdRecord {
+    pub(super) overrides: SocketOverrides,
+    pub(super) send_size: BufferSize,
+    pub(super) recv_size: BufferSize,
+    pub(super) metrics: RouteMetrics,
+    pub(super) mishaps: Mishaps,
+}
+
+impl ColdOptions {
+    /// The record, if there is one.
+    #[inline]
+    pub(super) fn record(&self) -> Option<&ColdRecord> {
+        self.0.as_deref()
+    }
+
+    /// True if there is no record.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The record, made if there is none.
+    #[cold]
+    pub(super) fn record_mut(&mut self) -> &mut ColdRecord {
+        self.0.get_or_insert_default()
+    }
+
+    /// What the time-out took for lost arrived.
+    pub(super) fn count_recovered(&mut self, now: Tick) {
+        if let Some(record) = self.0.as_deref_mut() {
+            record.mishaps.on_recovered(now);
+        }
+    }
+}
+
+/// Counts.
+impl ColdOptions {
+    /// How many SYNs it took to open, as long as nothing else was sent again: then each counts as one.
+    pub(super) fn syns_sent(&self) -> u32 {
+        let again = self.0.as_deref().map_or(0, |apart| apart.mishaps.total_retrans);
+        again.wrapping_add(1)
+    }
+
+    /// `segs` segments left again with `octets` octets of text.
+    #[cold]
+    pub(super) fn count_sent_again(&mut self, octets: u32, segs: u64) {
+        self.record_mut().mishaps.on_sent_again(octets, segs);
+    }
+
+    /// An acknowledgment told of text that the peer had already.
+    #[cold]
+    pub(super) fn count_duplicate(&mut self) {
+        let mishaps = &mut self.record_mut().mishaps;
+        mishaps.dsack_dups = mishaps.dsack_dups.wrapping_add(1);
+    }
+
+    /// Text arrived after text that was sent later.
+    #[cold]
+    pub(super) fn count_reordering(&mut self) {
+        let mishaps = &mut self.record_mut().mishaps;
+        mishaps.reorderings = mishaps.reorderings.wrapping_add(1);
+    }
+
+    pub(super) fn mishaps(&self) -> Mishaps {
+        self.0.as_deref().map_or_else(Mishaps::default, |apart| apart.mishaps)
+    }
+}
+
+/// What holds for the connection: what was set for it, or the tunables'.
+impl ColdOptions {
+    pub(super) fn overrides(&self) -> Option<&SocketOverrides> {
+        self.0.as_deref().map(|apart| &apart.overrides)
+    }
+
+    pub(super) fn keepalive_time(&self, tunables: &Tunables) -> Duration {
+        self.overrides().and_then(|set| set.keepalive_time).unwrap_or(tunables.keepalive_time)
+    }
+
+    pub(super) fn keepalive_interval(&self, tunables: &Tunables) -> Duration {
+        let set = self.overrides().and_then(|set| set.keepalive_interval);
+        set.unwrap_or(tunables.keepalive_interval)
+    }
+
+    pub(super) fn keepalive_probes(&self, tunables: &Tunables) -> u8 {
+        let set = self.overrides().and_then(|set| set.keepalive_probes);
+        set.unwrap_or(tunables.keepalive_probes)
+    }
+
+    pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {
+        self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.syn_retries)
+    }
+
+    /// The same of a SYN-ACK.
+    pub(super) fn synack_retries(&self, tunables: &Tunables) -> u8 {
+        self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.synack_retries)
+    }
+
+    pub(super) fn retries(&self, tunables: &Tunables) -> u8 {
+        self.asked_retries(|set| set.retries).unwrap_or(tunables.retries)
+    }
+
+    /// What was set, of what [`Connection::attempts`] can exceed.
+    fn asked_retries(&self, which: impl FnOnce(&SocketOverrides) -> Option<u8>) -> Option<u8> {
+        self.overrides().and_then(which).map(|asked| asked.min(u8::MAX - 1))
+    }
+
+    pub(super) fn fin_timeout(&self, tunables: &Tunables) -> Duration {
+        self.overrides().and_then(|set| set.fin_timeout).unwrap_or(tunables.fin_timeout)
+    }
+
+    pub(super) fn unsent_low_water(&self) -> Option<u32> {
+        self.overrides()?.unsent_low_water
+    }
+
+    /// The most octets that are announced at once; `u32::MAX` if the application did not say.
+    #[inline]
+    pub(super) fn window_clamp(&self) -> u32 {
+        self.overrides().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn acks_at_once(&self) -> bool {
+        self.overrides().is_some_and(|set| set.acks == AckTiming::AtOnce)
+    }
+
+    /// What the application asked for: send and receive buffer.
+    pub(super) fn asked_sizes(&self) -> (BufferSize, BufferSize) {
+        self.0.as_deref().map_or_else(Default::default, |it| (it.send_size, it.recv_size))
+    }
+}

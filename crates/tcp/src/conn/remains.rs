@@ -1,0 +1,18 @@
+//! What is left of a connection that is over.
+
+use whimbrel_wire::{RawWindow, SeqNum, WindowScale};
+
+/// What remains of a connection in TIME-WAIT, beside its addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remains {
+    /// SND.NXT: one past our FIN.
+    pub snd_nxt: SeqNum,
+    /// RCV.NXT: one past the peer's FIN.
+    pub rcv_nxt: SeqNum,
+    /// The window field of the acknowledgment.
+    pub window: RawWindow,
+    /// How that field is scaled: as our windows were.
+    pub scale: WindowScale,
+    /// TS.Recent, if timestamps were negotiated.
+    pub ts_recent: Option<u32>,
+}

@@ -1,0 +1,86 @@
+//! Counts of one connection that follow from several of its parts.
+
+use whimbrel_base::Tick;
+use whimbrel_recovery::cc::Phase;
+
+use crate::conn::Limit;
+use crate::conn::duplicate::tells_of_duplicate;
+use crate::conn::tcb::Tcb;
+use crate::{Context, RxSegment};
+
+impl Tcb {
+    /// Counts an acknowledgment, and what it tells of text that came twice.
+    pub(in crate::conn) fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
+        self.stats.tally.last_ack_recv = cx.tick;
+        if tells_of_duplicate(seg) {
+            self.stats.cold.count_duplicate();
+        }
+    }
+
+    /// The retransmission timer ran out. Whoever has no window to send into is probed, and times out from
+    /// nothing.
+    pub(in crate::conn) fn count_timeout(&mut self, cx: &Context) {
+        if self.sender.seq().wnd.get() > 0 || self.sender.has_syn() {
+            let attempt = self.sender.attempts();
+            self.stats.cold.record_mut().mishaps.on_timeout(attempt, cx.tick);
+        }
+    }
+
+    /// Something was acknowledged: a time-out may be over.
+    #[inline(never)]
+    pub(in crate::conn) fn note_recovered(&mut self, cx: &Context) {
+        let phase = self.buffers.as_deref().map(|buffers| buffers.send.recovery.phase());
+        if phase != Some(Phase::AfterTimeout) {
+            self.stats.cold.count_recovered(cx.tick);
+        }
+    }
+
+    /// Notes what keeps the sender from sending more, and for how long.
+    #[inline]
+    pub(in crate::conn) fn note_limit(&mut self, cx: &Context) {
+        let (limit, tally) = (self.judge_limit(), &mut self.stats.tally);
+        if limit != tally.limit() {
+            if matches!(tally.limit(), Limit::Window | Limit::Buffer) {
+                self.count_narrow(cx.tick);
+            }
+            self.stats.tally.enter(limit, cx.tick);
+        }
+    }
+
+    /// Notes what keeps the connection from sending, when nothing may be sent that was asked for.
+    // Out of line: nearly each call has something to send.
+    #[inline(never)]
+    pub(in crate::conn) fn note_held_back(&mut self, cx: &Context) {
+        self.note_limit(cx);
+    }
+
+    /// A window or a buffer is the limit no more.
+    #[cold]
+    fn count_narrow(&mut self, now: Tick) {
+        let tally = self.stats.tally;
+        self.stats.cold.record_mut().mishaps.on_limited(tally.limit(), tally.limit_millis(now));
+    }
+
+    #[inline]
+    fn judge_limit(&self) -> Limit {
+        let queued = self.send_queued();
+        if queued == 0 {
+            return Limit::Application;
+        }
+        let unsent = self.sender.unsent(self.queue());
+        if unsent == 0 {
+            let refused = self.sender.wants_room();
+            return if refused { Limit::Buffer } else { Limit::Network };
+        }
+        self.judge_windows(unsent)
+    }
+
+    /// Which window it is that admits no more.
+    #[inline(never)]
+    fn judge_windows(&self, unsent: u32) -> Limit {
+        let (usable, mss) = (self.sender.seq().usable(), u32::from(self.sender.mss()));
+        let admitted = self.sender.cwnd().saturating_sub(self.sender.pipe(self.queue()));
+        let window = usable < unsent.min(mss) && usable < admitted;
+        if window { Limit::Window } else { Limit::Network }
+    }
+}

@@ -1,0 +1,86 @@
+//! What both SYNs agree upon.
+
+use whimbrel_wire::WindowScale;
+use whimbrel_wire::tcp::{OptionsView, Timestamps};
+
+use crate::conn::transfer::Transfer;
+use crate::conn::{Flags, Handshake, Signals, State};
+use crate::{Context, RxSegment};
+
+impl Transfer {
+    /// What both SYNs agreed upon.
+    #[inline(always)]
+    pub(in crate::conn) fn agree(&mut self, cx: &Context, handshake: &Handshake) {
+        if let Some((send_scale, recv_scale)) = handshake.scales {
+            self.tcb.sender.set_scale(send_scale);
+            self.tcb.receiver.set_scale(recv_scale);
+        }
+        if let Some(recent) = handshake.ts_recent {
+            self.tcb.flags.set(Flags::TIMESTAMPS);
+            self.stamps.recent = recent;
+            self.stamps.recent_at = cx.tick;
+        }
+        if handshake.sack {
+            self.tcb.flags.set(Flags::SACK);
+        }
+        self.tcb.agree_mss(handshake.peer_mss, &cx.tunables);
+    }
+
+    /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
+    /// older than that is not for this one (RFC 7323 B.2).
+    pub(in crate::conn) fn succeed(&mut self, cx: &Context, recent: u32) {
+        self.tcb.flags.set(Flags::SUCCEEDS);
+        self.stamps.recent = recent;
+        self.stamps.recent_at = cx.tick;
+    }
+
+    /// Whether a segment bears a timestamp older than the former connection's last.
+    pub(in crate::conn) fn is_of_predecessor(&self, timestamps: Option<Timestamps>) -> bool {
+        let recent = self.tcb.flags.has(Flags::SUCCEEDS).then_some(self.stamps.recent);
+        let older =
+            |(recent, stamps): (u32, Timestamps)| stamps.val.wrapping_sub(recent).cast_signed() < 0;
+        recent.zip(timestamps).is_some_and(older)
+    }
+
+    /// Takes the peer's SYN: its number, and the options that both sides want.
+    pub(in crate::conn) fn take_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
+        let header = &seg.header;
+        let irs = header.seq;
+        self.tcb.receiver.begin(irs, self.tcb.unscaled_window());
+        self.tcb.sender.on_syn(irs, header.window);
+        self.negotiate(cx, &header.options);
+    }
+
+    fn negotiate(&mut self, cx: &Context, options: &OptionsView<'_>) {
+        let opening = options.opening();
+        match opening.window_scale.filter(|_| cx.tunables.window_scaling) {
+            Some(scale) => self.tcb.sender.set_scale(scale),
+            None => self.tcb.receiver.set_scale(WindowScale::ZERO),
+        }
+        match options.timestamps.filter(|_| self.tcb.flags.has(Flags::TIMESTAMPS)) {
+            Some(stamps) => {
+                self.stamps.recent = stamps.val;
+                self.stamps.recent_at = cx.tick;
+            }
+            None => self.tcb.flags.clear(Flags::TIMESTAMPS),
+        }
+        if opening.sack_permitted && cx.tunables.sack {
+            self.tcb.flags.set(Flags::SACK);
+        }
+        let default = cx.tunables.default_mss(&self.tcb.ends.remote);
+        self.tcb.agree_mss(opening.mss.unwrap_or(default), &cx.tunables);
+        self.tcb.apply_window_metrics();
+    }
+
+    /// Both SYNs are acknowledged.
+    pub(in crate::conn) fn establish(&mut self) {
+        self.tcb.state =
+            if self.tcb.sender.fin_queued() { State::FinWait1 } else { State::Established };
+        if !self.tcb.is_early() {
+            self.tcb.signals.raise(Signals::CONNECTED);
+        }
+        self.tcb.flags.clear(Flags::FAST_OPEN);
+        self.timers.stop_sender();
+        self.tcb.sender.on_established();
+    }
+}

@@ -1,0 +1,73 @@
+//! The sender's timer: what it is for, and how often it ran out in vain.
+
+/// The purpose of the sender's timer, and the attempts that it counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempts {
+    /// What the timer does when it runs out.
+    pub(super) timer: SendTimer,
+    /// How often it ran out in a row: retransmissions without progress, or unanswered probes of a closed
+    /// window.
+    pub(super) count: u8,
+}
+
+impl Attempts {
+    /// None, of a timer that waits for acknowledgments.
+    pub(super) const fn new() -> Self {
+        Self { timer: SendTimer::Retransmission, count: 0 }
+    }
+
+    /// What the timer does when it runs out.
+    #[inline]
+    pub(super) const fn timer(&self) -> SendTimer {
+        self.timer
+    }
+
+    /// How often it ran out in a row.
+    #[inline]
+    pub(super) const fn count(&self) -> u8 {
+        self.count
+    }
+
+    /// True if a closed window is being probed.
+    #[inline]
+    pub(super) fn is_persisting(&self) -> bool {
+        matches!(self.timer, SendTimer::Persist)
+    }
+
+    /// Counts one more that had no answer.
+    pub(super) const fn count_one(&mut self) {
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// The peer was heard. While its window is closed, only silence counts against it
+    /// (RFC 9293 3.8.6.1).
+    #[inline]
+    pub(super) fn on_heard(&mut self) {
+        if self.is_persisting() {
+            self.count = 0;
+        }
+    }
+
+    /// From now on the timer is for this.
+    #[inline]
+    pub(super) const fn set_timer(&mut self, timer: SendTimer) {
+        self.timer = timer;
+    }
+}
+
+/// What the sender's timer does when it runs out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendTimer {
+    /// What was sent counts as lost, and its first segment goes again (RFC 6298 5.4).
+    Retransmission,
+    /// The peer's closed window is probed (RFC 9293 3.8.6.1).
+    Persist,
+    /// The SYN goes again, and nothing counts as lost: our reset went ahead of it.
+    SynAgain,
+    /// What was sent before something that arrived is judged again (RFC 8985 6.2).
+    Reordering,
+    /// The end of what was sent is asked for (RFC 8985 7).
+    LossProbe,
+    /// All is acknowledged, and what was remembered of it is out of date.
+    Forget,
+}
