@@ -190,7 +190,7 @@ const CEILINGS: &[Ceiling] = &[
     ("tools/script", [0, 15, 0, 0]),
     ("tools/sim", [0, 20, 0, 0]),
     ("crates/stack", [269, 584, 428, 163]),
-    ("crates/tcp", [242, 698, 604, 111]),
+    ("crates/tcp", [103, 63, 218, 111]),
     ("crates/udp", [34, 8, 54, 7]),
     ("crates/whimbrel", [0, 14, 0, 0]),
     ("crates/wire", [20, 39, 45, 8]),

@@ -205,7 +205,7 @@ impl Known {
             state,
             una: snapshot.snd.una,
             sent: snapshot.tally.data_segs_out,
-            sent_again: snapshot.mishaps.total_retrans,
+            sent_again: snapshot.info_counts.total_retrans,
             received: snapshot.tally.bytes_received,
             ca_state: snapshot.ca_state,
             backoff: snapshot.backoff,
@@ -310,7 +310,7 @@ impl Lines {
         write!(self, r#","rto":{rto},"snd_wnd":{wnd},"limit":"{limit}","mss":{mss}"#)?;
         write!(self, r#","unsent":{unsent},"sndbuf":{send_size}"#)?;
         let (acked, again, received) =
-            (tally.bytes_acked, snapshot.mishaps.bytes_retrans, tally.bytes_received);
+            (tally.bytes_acked, snapshot.info_counts.bytes_retrans, tally.bytes_received);
         write!(self, r#","delivered":{acked},"sent_again":{again},"received":{received}"#)
     }
 }

@@ -1,4 +1,4 @@
-//! How much memory a shard holds for its peers and applications, and what follows from that.
+//! The amount of memory a shard holds for its peers and applications, and what follows from that.
 //!
 //! Counted is what is pinned: the chunks behind text that was not read, whatever of them is text; what
 //! waits to be sent or acknowledged, by its length, and what is remembered of its transmissions; and
@@ -16,7 +16,7 @@
 
 use crate::Counters;
 
-/// How near a shard is to its budget.
+/// The distance of a shard from its budget.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Pressure {
     /// Less than 75 % of the budget is taken.
@@ -38,17 +38,17 @@ pub enum Pressure {
 /// The account of a shard.
 #[derive(Debug)]
 pub struct Budget {
-    /// What may be held, bytes.
+    /// The bytes that may be held.
     bytes: u64,
-    /// What connections hold beyond [`Budget::ALLOWANCE`] each.
+    /// The bytes that connections hold beyond [`Budget::ALLOWANCE`] each.
     text: u64,
     /// Of that, what they hold beyond [`Budget::LEAST`] each.
     excess: u64,
     /// All else, as of when it was last looked at.
     records: u64,
-    /// What was to be kept then for connections that hold little.
+    /// The bytes that were to be kept then for connections that hold little.
     wanted: u64,
-    /// What is kept for them.
+    /// The bytes that are kept for them.
     kept: u64,
     pressure: Pressure,
 }
@@ -74,9 +74,9 @@ impl Budget {
     pub const ALLOWANCE: u32 = 512;
 
     /// Segments of window that a connection has while all of the budget is used.
-    pub const PINCHED_SEGMENTS: u32 = 4;
+    pub const MEMORY_LIMITED_SEGMENTS: u32 = 4;
 
-    /// What each connection may hold at any time, bytes: two segments of Ethernet's with what they pin, so
+    /// The bytes that each connection may hold at any time: two segments of Ethernet's with what they pin, so
     /// that the second draws an acknowledgment at once.
     pub const LEAST: u32 = 4096;
 
@@ -86,17 +86,17 @@ impl Budget {
         self.note_records(self.records, self.wanted, counters);
     }
 
-    /// What is held, bytes.
+    /// The bytes that are held.
     pub const fn held(&self) -> u64 {
         self.text + self.records
     }
 
-    /// What connections hold of text, bytes, but for [`Budget::ALLOWANCE`] each.
+    /// The bytes of text that connections hold, but for [`Budget::ALLOWANCE`] each.
     pub const fn text(&self) -> u64 {
         self.text
     }
 
-    /// What counts as held: of each connection [`Budget::LEAST`] at least, as long as that is no more than
+    /// The bytes that count as held: of each connection [`Budget::LEAST`] at least, as long as that is no more than
     /// half of what records leave of 90 % of the budget. Connections that are idle alone are so never what
     /// memory is short for.
     const fn taken(&self) -> u64 {
@@ -104,7 +104,7 @@ impl Budget {
         self.records + self.excess + if small > self.kept { small } else { self.kept }
     }
 
-    /// How many bytes of text a connection may hold at [`Pressure::Tight`] whose application has read so
+    /// The number of bytes of text a connection may hold at [`Pressure::Tight`] whose application has read so
     /// many, and does not fall behind.
     ///
     /// At least [`Budget::least_share`], and of the last fortieth of the budget, too, whoever has shown that
@@ -128,7 +128,7 @@ impl Budget {
         self.pressure
     }
 
-    /// Whether all that may be held is.
+    /// True if all that may be held is.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.pressure == Pressure::Full

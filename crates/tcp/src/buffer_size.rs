@@ -1,9 +1,9 @@
-//! How large a buffer is asked to be, and what that means by the rules in force.
+//! The size that a buffer is asked to have, and its meaning by the rules in force.
 
 use crate::Tunables;
 use crate::tunables::{BufferPolicy, ReceiveWindow};
 
-/// The size of a send or receive buffer, octets of text.
+/// The size of a send or receive buffer, bytes of text.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum BufferSize {
     /// The tunable's (`buffers.send`, `buffers.recv`) at first, and as much more as the path needs, up
@@ -20,42 +20,42 @@ pub enum BufferSize {
 }
 
 impl From<u32> for BufferSize {
-    fn from(octets: u32) -> Self {
-        Self::Asked(octets)
+    fn from(bytes: u32) -> Self {
+        Self::Asked(bytes)
     }
 }
 
 impl BufferSize {
-    /// What was asked for, octets, if anything was.
+    /// The size that was asked for, bytes, if any was.
     pub const fn octets(self) -> Option<u32> {
         match self {
             Self::Auto => None,
-            Self::Asked(octets) | Self::Floor(octets) | Self::Exact(octets) => Some(octets),
+            Self::Asked(bytes) | Self::Floor(bytes) | Self::Exact(bytes) => Some(bytes),
         }
     }
 
-    /// What the receive buffer of a socket may come to be; `pipe` is what the route says of it, 0 if
+    /// The sizes that the receive buffer of a socket may have; `pipe` is what the route says of it, 0 if
     /// nothing.
     pub fn recv_range(self, pipe: u32, tunables: &Tunables) -> SizeRange {
         let (usual, most) = (tunables.recv_buffer, tunables.recv_buffer_max);
         self.range(pipe, tunables, usual, if tunables.recv_auto { most } else { 0 })
     }
 
-    /// The same of a send buffer.
+    /// The sizes that a send buffer may have.
     pub fn send_range(self, pipe: u32, tunables: &Tunables) -> SizeRange {
         let (usual, most) = (tunables.send_buffer, tunables.send_buffer_max);
         self.range(pipe, tunables, usual, if tunables.send_auto { most } else { 0 })
     }
 
-    /// The window that the scale is chosen for, octets: the largest that the buffer may come to have,
+    /// The window that the scale is chosen for, bytes: the largest that the buffer may come to have,
     /// also if the application asked for less now. Where a size that is asked for is exact the scale
     /// follows that, but for FreeBSD.
     pub fn scale_limit(self, tunables: &Tunables) -> u32 {
         let follows = tunables.buffers != BufferPolicy::Floor
             && tunables.recv_window == ReceiveWindow::Rfc9293;
         match self.octets() {
-            Some(octets) if follows => octets,
-            octets => octets.unwrap_or(tunables.recv_buffer).max(tunables.recv_buffer_max),
+            Some(bytes) if follows => bytes,
+            bytes => bytes.unwrap_or(tunables.recv_buffer).max(tunables.recv_buffer_max),
         }
     }
 
@@ -63,28 +63,28 @@ impl BufferSize {
         let replaces = tunables.buffers == BufferPolicy::Route && pipe > 0;
         match self {
             _ if replaces => SizeRange::exactly(pipe),
-            Self::Asked(octets) if tunables.buffers != BufferPolicy::Floor => {
-                SizeRange::exactly(octets)
+            Self::Asked(bytes) if tunables.buffers != BufferPolicy::Floor => {
+                SizeRange::exactly(bytes)
             }
-            Self::Exact(octets) => SizeRange::exactly(octets),
+            Self::Exact(bytes) => SizeRange::exactly(bytes),
             Self::Auto => SizeRange::from(usual.max(pipe), most),
-            Self::Asked(octets) | Self::Floor(octets) => SizeRange::from(octets.max(pipe), most),
+            Self::Asked(bytes) | Self::Floor(bytes) => SizeRange::from(bytes.max(pipe), most),
         }
     }
 }
 
-/// How large a buffer is at least, and may become, octets.
+/// The least and the greatest size of a buffer, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizeRange {
-    /// What it has whatever the path needs.
+    /// The size that it has at least.
     pub floor: u32,
-    /// What it never exceeds; no less than the floor.
+    /// The size that it never exceeds; no less than the floor.
     pub most: u32,
 }
 
 impl SizeRange {
-    const fn exactly(octets: u32) -> Self {
-        Self { floor: octets, most: octets }
+    const fn exactly(bytes: u32) -> Self {
+        Self { floor: bytes, most: bytes }
     }
 
     fn from(floor: u32, most: u32) -> Self {

@@ -1,7 +1,7 @@
 //! A connection: the record of a flow that carries data (RFC 9293 3.3.1's TCB).
 //!
 //! LISTEN, passive SYN-RECEIVED and TIME-WAIT have records of their own and never come here. The
-//! record is one piece of at most 232 octets; what it buffers is in [`Buffers`], which are there only
+//! record is one piece of at most 232 bytes; what it buffers is in [`Buffers`], which are there only
 //! while something is in them. Two halves do the work, a [`Sender`] and a
 //! [`Receiver`]: their fields are their own. The connection joins them with
 //! state, closing and timers.
@@ -22,9 +22,9 @@ mod fast_open;
 mod fin;
 mod handshake;
 mod icmp;
+mod info_counts;
 mod input;
 mod invariants;
-mod mishaps;
 mod open;
 mod options;
 mod output;
@@ -34,7 +34,7 @@ mod remains;
 mod settings;
 mod snapshot;
 mod stamps;
-mod tally;
+mod stats;
 mod tcb;
 mod text;
 mod timers;
@@ -53,14 +53,14 @@ pub use attempt::Attempt;
 use cold::ColdOptions;
 pub use context::{BufferPool, Context};
 pub use handshake::{ActiveOpen, FastSyn, FirstTrip, Handshake};
-pub use mishaps::Mishaps;
+pub use info_counts::TcpInfoCounts;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
 pub use output::{OutgoingSegment, RareOptions, SynOptions};
 use path_mtu::TooBig;
 pub use remains::Remains;
 pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
-pub use tally::{Limit, Tally};
+pub use stats::{Limit, Tally};
 pub use tcb::initial_window;
 pub use timers::Timers;
 use transfer::Transfer;
@@ -78,7 +78,7 @@ pub enum State {
     SynSent,
     /// Both SYNs are out: a simultaneous open.
     SynReceived,
-    /// Both SYNs are acknowledged, and nobody has closed: data flows both ways.
+    /// Both SYNs are acknowledged, and neither side has closed: data flows both ways.
     Established,
     /// We closed; our FIN is not acknowledged.
     FinWait1,
@@ -97,7 +97,7 @@ pub enum State {
     Closed,
 }
 
-/// What an application is to be told, merged until somebody asks.
+/// News for an application, merged until it asks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Signals(u8);
 
@@ -113,7 +113,7 @@ impl Signals {
     /// The connection is over.
     pub const CLOSED: Self = Self(16);
 
-    /// Whether there is nothing to tell.
+    /// True if there is nothing to tell.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -147,13 +147,13 @@ pub struct Connection {
     challenges: Tick,
 }
 
-/// What a connection keeps beside its hot record.
+/// The part of a connection that is rarely read.
 #[derive(Debug, Default)]
 pub struct ConnStats {
     tally: Tally,
-    /// How large the receive buffer should be.
+    /// The measure of the receive buffer that the path needs.
     sizing: RightSizing,
-    /// What was set for this connection alone, and what few meet.
+    /// Settings of this connection only, and rare counts.
     cold: ColdOptions,
 }
 
@@ -165,7 +165,7 @@ impl ConnStats {
     }
 }
 
-/// What a connection buffers: there only while something is in it.
+/// Text and notes that a connection buffers: there only while there are any.
 // In this order: a pointer to it is one to its send queue, which is asked for at each step.
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -174,16 +174,16 @@ pub struct Buffers {
     recv: RecvBuffer,
     /// Text that arrived twice, to be named in the next acknowledgment (RFC 2883).
     duplicate: Option<SackBlock>,
-    /// What our first SYN or SYN-ACK is to bring of Fast Open.
+    /// The Fast Open option of our first SYN or SYN-ACK.
     fast_syn: Option<FastSyn>,
     /// A router's report that a segment was too big, not believed yet.
     too_big: Option<TooBig>,
-    /// What its shard's account has of it, bytes.
+    /// The bytes of it in its shard's account.
     accounted: u32,
 }
 
 impl Buffers {
-    /// Lets go of everything in them, and keeps their room.
+    /// Clears everything in them, and keeps their room.
     pub(crate) fn reset(&mut self) {
         self.send.clear();
         self.recv.clear();
@@ -210,7 +210,7 @@ flags! {
         TIMESTAMPS = 0,
         /// Selective acknowledgments were negotiated (RFC 2018 2).
         SACK = 1,
-        /// The application let go: nobody will read.
+        /// The application closed the connection: no one will read.
         ORPHAN = 2,
         /// The application said that it will read no more, and holds the connection.
         DEAF = 3,
@@ -219,7 +219,7 @@ flags! {
         /// The path carries less than the least that is believed of one: packets may be fragmented.
         FRAGMENTS = 5,
         /// TS.Recent is a former connection's, of the same 4-tuple.
-        SUCCEEDS = 6,
+        REUSES = 6,
         /// Our SYN asks for a Fast Open cookie or brings one, and was not answered.
         FAST_OPEN = 7,
         /// The connection began with the peer's SYN, whose Fast Open cookie was valid, and our own is not
@@ -235,14 +235,14 @@ flags! {
 impl Flags {
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
-    /// Those with which nobody will read what comes.
+    /// Those with which arriving text will not be read.
     const READ_SHUTDOWN: Self = Self(Self::ORPHAN.0 | Self::DEAF.0);
 }
 
-/// What the application reads next.
+/// The next result of reading.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Read {
-    /// The next octets of the stream.
+    /// The next bytes of the stream.
     Data(bytes::Bytes),
     /// Nothing can be read yet, and more may come.
     Pending,
@@ -257,7 +257,7 @@ const _: () = assert!(size_of::<Connection>() <= 232 && size_of::<ConnStats>() <
 #[cfg(test)]
 mod tests;
 
-/// What can be asked of a connection at any time.
+/// Queries that are possible at any time.
 impl Connection {
     /// Its state of RFC 9293 3.3.2.
     #[inline]
@@ -289,13 +289,13 @@ impl Connection {
         self.transfer.tcb.ends.local_index
     }
 
-    /// What the application is to be told.
+    /// News for the application.
     #[inline]
     pub const fn signals(&self) -> Signals {
         self.transfer.tcb.signals
     }
 
-    /// What the application is to be told.
+    /// News for the application.
     #[inline]
     pub fn signals_mut(&mut self) -> &mut Signals {
         &mut self.transfer.tcb.signals
@@ -306,7 +306,7 @@ impl Connection {
         self.transfer.tcb.closed
     }
 
-    /// Whether the application let go of it.
+    /// True if the application closed it.
     pub const fn is_orphan(&self) -> bool {
         self.transfer.tcb.flags.has(Flags::ORPHAN)
     }
@@ -326,12 +326,12 @@ impl Connection {
         self.transfer.tcb.sender.rtt()
     }
 
-    /// cwnd (RFC 5681 2): how many octets may be in flight.
+    /// cwnd (RFC 5681 2): how many bytes may be in flight.
     pub fn cwnd(&self) -> u32 {
         self.transfer.tcb.sender.cwnd()
     }
 
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub const fn mss(&self) -> u16 {
         self.transfer.tcb.sender.mss()
     }

@@ -1,6 +1,6 @@
-//! What a host shows of itself in every connection: initial sequence numbers and timestamps.
+//! The values that a host shows in every connection: initial sequence numbers and timestamps.
 //!
-//! Both are clocks behind a keyed offset. Whoever sees the numbers of one flow learns nothing of
+//! Both are clocks behind a keyed offset. An observer of the numbers of one flow learns nothing of
 //! another's (RFC 6528 2, RFC 7323 5.4), yet for one flow they only grow, which is what lets a
 //! new connection of the same ports be told from the old one's duplicates.
 
@@ -18,7 +18,7 @@ pub struct Identity {
     policy: Isn,
     isn_tick_nanos: u64,
     isn_step: u32,
-    /// How many numbers were chosen, for those that depend on it.
+    /// The number of numbers were chosen, for those that depend on it.
     chosen: u64,
 }
 
@@ -67,7 +67,7 @@ impl Identity {
         SeqNum::new(start) + (self.chosen as u32).wrapping_mul(self.isn_step)
     }
 
-    /// What is added to the timestamp clock towards one peer: milliseconds modulo 2^32.
+    /// The offset of the timestamp clock towards one peer: milliseconds modulo 2^32.
     ///
     /// It depends on the two addresses and not on the ports, so that a later connection between
     /// the same hosts never shows an earlier TSval: a TIME-WAIT record of either side accepts it
@@ -94,7 +94,7 @@ impl core::fmt::Debug for Identity {
     }
 }
 
-/// The hash of a 4-tuple: each end's address and port, this host's first. Octets that all IPv4
+/// The hash of a 4-tuple: each end's address and port, this host's first. Bytes that all IPv4
 /// addresses share are left out, which is half of the work; the length tells the families apart.
 fn hash_flow(prf: &SipHasher24, flow: &Flow) -> u64 {
     let ([a, b], [c, d]) = (flow.local.port.to_be_bytes(), flow.remote.port.to_be_bytes());
@@ -103,18 +103,18 @@ fn hash_flow(prf: &SipHasher24, flow: &Flow) -> u64 {
         let ([e, f, g, h], [i, j, k, l]) = (local.v4_octets(), remote.v4_octets());
         return prf.hash(&[e, f, g, h, a, b, i, j, k, l, c, d]);
     }
-    let mut octets = [0; 36];
-    let (front, back) = octets.split_at_mut(18);
+    let mut bytes = [0; 36];
+    let (front, back) = bytes.split_at_mut(18);
     for (part, address, port) in [(front, local, [a, b]), (back, remote, [c, d])] {
         part[..16].copy_from_slice(address.octets());
         part[16..].copy_from_slice(&port);
     }
-    prf.hash(&octets)
+    prf.hash(&bytes)
 }
 
 /// The clock of host-wide numbers: 4.096 us, so 244,141 a second.
 const HOST_WIDE_TICK_NANOS: u64 = 4_096;
-/// What one host-wide number exceeds the counter by at most.
+/// The most by which one host-wide number exceeds the counter.
 const HOST_WIDE_RANDOM: u32 = 131_072;
 
 #[cfg(test)]

@@ -2,21 +2,21 @@
 //! to send to.
 //!
 //! A flow is held by the record that its lifetime needs, and by no more: a
-//! [`SynEntry`](table::SynEntry) while it is half open (64 octets), a [`Connection`](conn::Connection)
+//! [`SynEntry`](table::SynEntry) while it is half open (64 bytes), a [`Connection`](conn::Connection)
 //! while it carries data (at most 232, and buffers while something is in them), a
 //! [`TimeWait`](table::TimeWait) when it is over (48). One [`FlowTable`](table::FlowTable) finds
 //! whichever it is by one keyed probe.
 //!
 //! Everything here is told the time and handed its secrets; the same calls give the same bytes.
 //!
-//! A handshake, seen by both of its records. Whoever has packets to send and a host to be needs
+//! A handshake, seen by both of its records. To send packets and to be a host, use
 //! `whimbrel-stack`, which does this for all connections of a host.
 //!
 //! ```
 //! use whimbrel_tcp::base::Instant;
 //! use whimbrel_tcp::base::packet::{Payload, SegMeta, Slices};
 //! use whimbrel_tcp::conn::{ActiveOpen, Connection, State};
-//! use whimbrel_tcp::table::{Announced, PassiveOpen, SynEntry, SynStep};
+//! use whimbrel_tcp::table::{AdvertisedValues, PassiveOpen, SynEntry, SynStep};
 //! use whimbrel_tcp::wire::{Address, Mss, OptionOrder, SeqNum, TcpHeader, TcpView, WindowSize};
 //! use whimbrel_tcp::{Context, RxSegment, Tunables, Verdict};
 //!
@@ -33,20 +33,20 @@
 //! let mut text = Slices::new();
 //! let syn = connection.poll_transmit(&mut cx, 1_460, &mut text).expect("a SYN is due");
 //!
-//! // A passive open is 64 octets until its handshake is complete.
+//! // A passive open is 64 bytes until its handshake is complete.
 //! let asked = PassiveOpen {
 //!     remote: client, local_index: 0, listener: 0, iss: SeqNum::new(9_000), scale_limit: 1 << 20,
 //!     time_wait: None,
 //! };
 //! let entry = SynEntry::from_syn(&syn.header(50_000, 80), asked, &cx.tunables);
 //! let window = WindowSize::new(65_535);
-//! let syn_ack = entry.syn_ack(Announced { tsval: 1, mss, window }).header(80, 50_000);
+//! let syn_ack = entry.syn_ack(AdvertisedValues { tsval: 1, mss, window }).header(80, 50_000);
 //!
 //! // What arrives is lent for one call, its header read already.
-//! let mut octets = [0; TcpHeader::MAX_LEN];
+//! let mut bytes = [0; TcpHeader::MAX_LEN];
 //! let mut arrived = |header: &TcpHeader, judge: &mut dyn FnMut(&RxSegment<'_>)| {
-//!     let len = header.emit(OptionOrder::Linux, &mut octets);
-//!     let (header, _) = TcpView::parse(&octets[..len]).expect("it was written above");
+//!     let len = header.emit(OptionOrder::Linux, &mut bytes);
+//!     let (header, _) = TcpView::parse(&bytes[..len]).expect("it was written above");
 //!     judge(&RxSegment { header, payload: Payload::Borrowed(&[]), meta: SegMeta::SINGLE });
 //! };
 //! arrived(&syn_ack, &mut |segment| {
@@ -69,12 +69,12 @@ pub mod budget;
 mod buffer_size;
 pub mod conn;
 pub mod counters;
+mod env;
 mod flags;
 pub mod identity;
 pub mod recv;
 pub mod segment;
 pub mod send;
-mod surroundings;
 pub mod table;
 pub mod tunables;
 pub mod verdict;
@@ -82,9 +82,9 @@ pub mod verdict;
 pub use bytes;
 pub use conn::Context;
 pub use counters::Counters;
+pub use env::Env;
 pub use identity::Identity;
 pub use segment::RxSegment;
-pub use surroundings::Surroundings;
 pub use tunables::{TUNABLES, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};
 pub use whimbrel_base as base;

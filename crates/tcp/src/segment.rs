@@ -11,12 +11,12 @@ pub struct RxSegment<'a> {
     pub header: TcpView<'a>,
     /// The text that follows the header.
     pub payload: Payload<'a>,
-    /// What is known of how it came.
+    /// The metadata of its arrival.
     pub meta: SegMeta,
 }
 
 impl RxSegment<'_> {
-    /// SEG.LEN (RFC 9293 3.4): the octets of text, and one each for SYN and FIN.
+    /// SEG.LEN (RFC 9293 3.4): the bytes of text, and one each for SYN and FIN.
     #[inline]
     pub fn len(&self) -> u32 {
         let flags = self.header.flags;
@@ -25,13 +25,13 @@ impl RxSegment<'_> {
             + u32::from(flags.contains(TcpFlags::FIN))
     }
 
-    /// The number of the first octet of text: a SYN comes before it.
+    /// The number of the first byte of text: a SYN comes before it.
     #[inline]
     pub fn text_seq(&self) -> SeqNum {
         self.header.seq + u32::from(self.header.flags.contains(TcpFlags::SYN))
     }
 
-    /// Whether SEG.LEN is zero: a pure acknowledgment, a reset, or nothing at all.
+    /// True if SEG.LEN is zero: a pure acknowledgment, a reset, or nothing at all.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

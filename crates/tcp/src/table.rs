@@ -21,7 +21,7 @@ pub use listeners::{
 };
 pub use ports::{Destination, NextPort, PortUse, Ports, PortsExhausted, Stamped, Taken};
 pub use syn_cache::{Due, SynCache, SynCacheFull};
-pub use syn_entry::{Announced, Asked, FastOpenForm, PassiveOpen, SynEntry, SynStep};
+pub use syn_entry::{AdvertisedValues, Asked, FastOpenForm, PassiveOpen, SynEntry, SynStep};
 pub use time_wait::{
     Ended, Lifetimes, Opener, PathClass, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict,
     SynAnswer, SynVerdict, TakeOver, TimeWait, TimeWaits,

@@ -42,7 +42,7 @@ impl Tunables {
         Mss::new(if peer.is_v4() { self.default_mss_v4 } else { self.default_mss_v6 })
     }
 
-    /// The rules of slow start, for segments of `mss` octets.
+    /// The rules of slow start, for segments of `mss` bytes.
     pub fn slow_start(&self, mss: u32) -> SlowStart {
         let most = match self.slow_start_limit {
             0 => u32::MAX,
@@ -74,7 +74,7 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// What is known of one of [`TUNABLES`].
+/// The description of one of [`TUNABLES`].
 pub type TunableInfo = tunables::TunableInfo<Tunables>;
 
 table! {

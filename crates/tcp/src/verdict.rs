@@ -1,4 +1,4 @@
-//! What became of a segment, as values: each refusal has a reason, each reason a counter.
+//! Outcomes of a segment, as values: each refusal has a reason, each reason a counter.
 
 use core::ops::ControlFlow;
 
@@ -14,13 +14,13 @@ pub use ControlFlow::Break as Done;
 /// The step that hands the segment on.
 pub use ControlFlow::Continue;
 
-/// What became of a segment.
+/// The outcome of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Verdict {
     /// The connection took what it could use.
     Accepted,
-    /// Refused, and the peer is told so by this stateless segment.
+    /// Refused by this stateless segment to the peer.
     Reply(Reply, DropReason),
     /// Refused. If an acknowledgment is due for it, the record has noted so itself.
     Drop(DropReason),
@@ -58,7 +58,7 @@ impl Reply {
         Self { seq, ack, flags, window: RawWindow::new(0), timestamps: None }
     }
 
-    /// The same with the timestamps of the connection that sends it, if it negotiated them.
+    /// Returns the reply with the timestamps of the connection that sends it, if it negotiated them.
     #[must_use]
     pub fn stamped(self, timestamps: Option<Timestamps>) -> Self {
         // RFC 7323 3.2: "and SHOULD be sent in an <RST> segment".
@@ -78,7 +78,7 @@ pub enum CloseReason {
     Finished,
     /// The peer sent a reset (`ECONNRESET`; while opening, `ECONNREFUSED`).
     Reset,
-    /// The peer sent FIN, then a reset while this side could still send: nobody takes that
+    /// The peer sent FIN, then a reset while this side could still send: the peer takes no more
     /// (`EPIPE`).
     BrokenPipe,
     /// The peer refused the connection: a reset answered our SYN.
@@ -158,13 +158,13 @@ drop_reasons! {
     Closed = Linux "TCP_CLOSE",
 }
 
-/// What became of an ICMP error.
+/// The outcome of an ICMP error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum IcmpVerdict {
     /// The quoted segment is not in flight: a forgery, or long out of date.
     OutOfWindow,
-    /// Noted for whoever asks [`Connection::soft_error`](crate::conn::Connection::soft_error).
+    /// Noted for a caller of [`Connection::soft_error`](crate::conn::Connection::soft_error).
     Noted,
     /// The path carries less than was thought. Whatever was too big is sent again.
     Lowered,

@@ -221,7 +221,7 @@ impl TcpInfo {
             tcpi_ato: micros(around.delayed_ack),
             tcpi_pmtu: u32::from(around.path_mtu),
             tcpi_bytes_sent: snapshot.tally.bytes_acked
-                + snapshot.mishaps.bytes_retrans
+                + snapshot.info_counts.bytes_retrans
                 + u64::from(snapshot.unacked_text()),
             ..Self::counted(snapshot, around.now.tick())
         }
@@ -229,11 +229,11 @@ impl TcpInfo {
 
     /// Fields that are counts.
     fn counted(snapshot: &Snapshot, now: Tick) -> Self {
-        let Snapshot { tally, mishaps, .. } = snapshot;
+        let Snapshot { tally, info_counts, .. } = snapshot;
         let limited = |limit| snapshot.limited(limit).as_micros() as u64;
         let (window, buffer) = (limited(Limit::Window), limited(Limit::Buffer));
         Self {
-            tcpi_total_retrans: mishaps.total_retrans,
+            tcpi_total_retrans: info_counts.total_retrans,
             tcpi_delivered: tally.delivered,
             tcpi_rcv_mss: u32::from(tally.rcv_mss),
             tcpi_last_data_sent: now.millis_since(tally.last_data_sent),
@@ -241,7 +241,7 @@ impl TcpInfo {
             tcpi_last_ack_recv: now.millis_since(tally.last_ack_recv),
             tcpi_bytes_acked: tally.bytes_acked,
             tcpi_bytes_received: tally.bytes_received,
-            tcpi_bytes_retrans: mishaps.bytes_retrans,
+            tcpi_bytes_retrans: info_counts.bytes_retrans,
             tcpi_segs_out: tally.segs_out,
             tcpi_segs_in: tally.segs_in,
             tcpi_data_segs_out: tally.data_segs_out,
@@ -250,11 +250,11 @@ impl TcpInfo {
             tcpi_rwnd_limited: window,
             tcpi_sndbuf_limited: buffer,
             tcpi_min_rtt: tally.min_rtt().map_or(u32::MAX, micros),
-            tcpi_dsack_dups: mishaps.dsack_dups,
-            tcpi_reord_seen: mishaps.reorderings,
-            tcpi_total_rto: mishaps.timeouts,
-            tcpi_total_rto_recoveries: mishaps.recoveries,
-            tcpi_total_rto_time: mishaps.millis,
+            tcpi_dsack_dups: info_counts.dsack_dups,
+            tcpi_reord_seen: info_counts.reorderings,
+            tcpi_total_rto: info_counts.timeouts,
+            tcpi_total_rto_recoveries: info_counts.recoveries,
+            tcpi_total_rto_time: info_counts.millis,
             ..Self::default()
         }
     }

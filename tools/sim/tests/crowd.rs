@@ -196,7 +196,7 @@ fn judge_crowd(offload: Offload) {
     // By then the refused senders have backed off: their useless data would take the path.
     let (together, pair) = play(SLOW_ONES, offload, [41, 61]);
     let (shard, End::Sender(sender)) = pair.world.host(pair.client) else { unreachable!() };
-    let again = shard.snapshot(sender.fast.unwrap()).unwrap().mishaps.total_retrans;
+    let again = shard.snapshot(sender.fast.unwrap()).unwrap().info_counts.total_retrans;
     assert!(again < 16, "{again} segments of the fast one's were refused, or came late");
     let (shard, End::Reader(reader)) = pair.world.host(pair.server) else { unreachable!() };
     assert_eq!(reader.slow.len(), SLOW_ONES);

@@ -57,7 +57,7 @@ impl Shard {
         self.packets.udp.count_held();
         let bytes = self.records_memory();
         let wanted = self.cx.pool.wanted(self.tcp.records.connections.0.len());
-        self.cx.pool.budget.note_records(bytes, wanted as u64, &mut self.cx.around.counters);
+        self.cx.pool.budget.note_records(bytes, wanted as u64, &mut self.cx.env.counters);
         self.memory.released.note_held(self.cx.pool.budget.held());
     }
 

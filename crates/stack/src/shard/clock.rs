@@ -63,7 +63,7 @@ impl Shard {
             let unheard = cx.counters.syn_retrans > repeated;
             let believed = held.filter(|_| cx.counters.path_mtu_lowered > lowered);
             let key = FlowKey::of(connection);
-            if connection.doubts_path(&cx.tunables) {
+            if connection.suspects_path(&cx.tunables) {
                 cx.counters.paths_doubted += 1;
                 self.net.suspect_path(&key.remote, self.cx.now);
             }

@@ -39,7 +39,7 @@ impl Shard {
         self.tcp.on_retune(&tunables, range);
         self.packets.on_retune(&tunables, range);
         self.net.set_link_rules(&tunables);
-        self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.around.counters);
+        self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.env.counters);
         self.cx.tunables = tunables;
         Ok(())
     }

@@ -6,7 +6,7 @@ use whimbrel_tcp::conn::{
     ActiveOpen, Connection, Handshake, Marking, RouteMetrics, SocketOptions, initial_window,
 };
 use whimbrel_tcp::table::{
-    Announced, Cookies, FlowHash, Identity, Kind, Record, ReuseBy, SynEntry,
+    AdvertisedValues, Cookies, FlowHash, Identity, Kind, Record, ReuseBy, SynEntry,
 };
 use whimbrel_tcp::{Context, DropReason, Verdict};
 use whimbrel_wire::{Mss, WindowSize};
@@ -171,7 +171,12 @@ impl TcpHost {
 
     /// The values that segments of an entry advertise.
     #[inline(never)]
-    pub(crate) fn advertised(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
+    pub(crate) fn advertised(
+        &self,
+        cx: &Context,
+        net: &Net,
+        entry: &SynEntry,
+    ) -> AdvertisedValues {
         let (mss, limit) = if self.passive.has_defaults(net, entry) {
             (net.ip.mss_to(entry.remote_addr()), cx.tunables.recv_buffer)
         } else {
@@ -190,9 +195,9 @@ impl TcpHost {
         entry: &SynEntry,
         mss: Mss,
         limit: u32,
-    ) -> Announced {
+    ) -> AdvertisedValues {
         let tsval = Identity::tsval(cx.tick, self.timestamp_offset(net, entry));
-        Announced { tsval, mss, window: initial_window(limit) }
+        AdvertisedValues { tsval, mss, window: initial_window(limit) }
     }
 
     /// What packets say that answer for a record, if it is still there.
@@ -209,7 +214,7 @@ impl TcpHost {
                 self.records.markings.get(self.records.waits.get(record.index())?.marking())
             }
         });
-        marking.unwrap_or_else(|| Marking::usual(&cx.tunables))
+        marking.unwrap_or_else(|| Marking::from_tunables(&cx.tunables))
     }
 
     pub(crate) fn timestamp_offset(&self, net: &Net, entry: &SynEntry) -> u32 {
@@ -221,7 +226,7 @@ impl TcpHost {
     pub(crate) fn narrow_window(&self, cx: &Context, net: &Net, entry: &SynEntry) -> WindowSize {
         let usual = self.advertised(cx, net, entry).window;
         let narrow =
-            Budget::PINCHED_SEGMENTS * u32::from(self.passive.listener_mss(cx, net, entry).get());
+            Budget::MEMORY_LIMITED_SEGMENTS * u32::from(self.passive.listener_mss(cx, net, entry).get());
         usual.min(WindowSize::new(narrow))
     }
 
@@ -344,7 +349,7 @@ impl Passive {
     #[inline(never)]
     pub(crate) fn inherited(&self, net: &Net, entry: &SynEntry) -> InheritedOptions {
         // Most listeners have nothing to hand down, and it need not be copied.
-        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        let listener = self.listeners.get(entry.listener()).filter(|it| !it.has_default_options());
         InheritedOptions {
             options: listener.map(|listener| *listener.options()),
             metrics: net.ip.routes.metrics_to(entry.remote_addr()).copied(),
@@ -368,7 +373,10 @@ impl Passive {
     #[inline]
     pub(crate) fn has_defaults(&self, net: &Net, entry: &SynEntry) -> bool {
         !net.ip.routes.has_metrics()
-            && self.listeners.get(entry.listener()).is_none_or(|listener| listener.is_usual())
+            && self
+                .listeners
+                .get(entry.listener())
+                .is_none_or(|listener| listener.has_default_options())
     }
 
     /// The options of an entry's listener.
@@ -387,13 +395,13 @@ impl Passive {
 
     /// What packets for a half-open entry say.
     pub(crate) fn half_open_marking(&self, cx: &Context, entry: &SynEntry) -> Marking {
-        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        let listener = self.listeners.get(entry.listener()).filter(|it| !it.has_default_options());
         match listener {
             Some(listener) => {
                 let is_v4 = entry.remote_addr().is_v4();
                 listener.options().overrides.marking(is_v4, &cx.tunables)
             }
-            None => Marking::usual(&cx.tunables),
+            None => Marking::from_tunables(&cx.tunables),
         }
     }
 }

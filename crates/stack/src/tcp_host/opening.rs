@@ -139,7 +139,7 @@ impl TcpHost {
         if entry.is_held() {
             return HandshakeStep::Verdict(self.on_held_segment(cx, net, index, found));
         }
-        let limit = match listener.is_usual() && pipe == 0 {
+        let limit = match listener.has_default_options() && pipe == 0 {
             true => cx.tunables.recv_buffer,
             false => listener.options().recv_limit(pipe, &cx.tunables),
         };
@@ -354,7 +354,7 @@ impl TcpHost {
         let (advertised, marking) = if self.passive.has_defaults(net, entry) {
             let mss = net.ip.mss_to(entry.remote_addr());
             let advertised = self.advertised_of(cx, net, entry, mss, cx.tunables.recv_buffer);
-            (advertised, Marking::usual(&cx.tunables))
+            (advertised, Marking::from_tunables(&cx.tunables))
         } else {
             (self.advertised(cx, net, entry), self.passive.half_open_marking(cx, entry))
         };

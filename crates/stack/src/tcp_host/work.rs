@@ -256,7 +256,7 @@ impl TcpHost {
             let key = FlowKey::of(connection);
             let found = if connection.state() == State::TimeWait {
                 let marking = connection.marking(&cx.tunables);
-                let usual = marking == Marking::usual(&cx.tunables);
+                let usual = marking == Marking::from_tunables(&cx.tunables);
                 let number =
                     if usual { Markings::USUAL } else { self.records.markings.number(marking) };
                 let wait = TimeWait::new(ended(connection, generation, opener, number), cx.tick);

@@ -92,8 +92,6 @@ impl Connection {
         seg: &RxSegment<'_>,
         numbers: u32,
     ) -> Step {
-        // RFC 9293 3.9.1.8: progress shows that the path works.
-        self.transfer.tcb.soft_error = None;
         if self.transfer.on_new_ack(cx, seg, numbers) {
             self.on_fin_acked(cx)
         } else {

@@ -7,17 +7,17 @@ use whimbrel_base::packet::SoftError;
 
 use crate::conn::Connection;
 
-/// What became of an attempt to open so far.
+/// The state of an attempt to open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attempt {
     /// SYNs sent, repetitions included.
     pub syns: u32,
     /// The time since it began, to a millisecond.
     pub lasted: Duration,
-    /// How many of our SYNs the peer answered for an old connection of the same ends, which it
+    /// The number of of our SYNs the peer answered for an old connection of the same ends, which it
     /// keeps (TIME-WAIT, most often) or believes to be there.
     pub challenges: u8,
-    /// What routers last reported.
+    /// The last report of a router.
     pub soft_error: Option<SoftError>,
 }
 

@@ -1,11 +1,11 @@
-//! What a connection holds of its shard's memory, and what it does where that is short.
+//! The account of a connection's memory.
 
 use crate::Context;
 use crate::budget::Budget;
 use crate::conn::Buffers;
 
 impl Buffers {
-    /// Whether the account may say something else than what is held, and it matters. What few bytes pin
+    /// True if the account may say something else than what is held, and it matters. What few bytes pin
     /// is not looked at, unless they are beyond a gap.
     #[inline]
     pub(super) fn may_differ(&self) -> bool {
@@ -19,10 +19,10 @@ impl Buffers {
         let pinned = sent + self.recv.pinned();
         let beyond = pinned.saturating_sub(Budget::ALLOWANCE as usize) as u32;
         let before = core::mem::replace(&mut self.accounted, beyond);
-        cx.pool.budget.move_text(before, beyond, &mut cx.around.counters);
+        cx.pool.budget.move_text(before, beyond, &mut cx.env.counters);
     }
 
-    /// What the account had of it, which it has no longer.
+    /// Takes all of it out of the account, and returns what the account had.
     #[inline]
     pub(crate) fn take_accounted(&mut self) -> u32 {
         let accounted = self.accounted;

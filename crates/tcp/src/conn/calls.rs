@@ -1,4 +1,4 @@
-//! What a host and an application ask of a connection that one of its parts does.
+//! Calls of a host and an application that one part of a connection carries out.
 
 use bytes::Bytes;
 use whimbrel_base::{Instant, Tick};
@@ -12,19 +12,19 @@ use super::{
 use crate::{Context, RxSegment};
 
 impl Connection {
-    /// Octets in the send buffer, acknowledged ones excluded.
+    /// Bytes in the send buffer, acknowledged ones excluded.
     #[inline]
     pub fn send_queued(&self) -> u32 {
         self.transfer.tcb.send_queued()
     }
 
-    /// Octets that can be read.
+    /// Bytes that can be read.
     #[inline]
     pub fn unread(&self) -> u32 {
         self.transfer.tcb.unread()
     }
 
-    /// How many SYNs it took to open, as long as nothing else was sent again: then each counts as one.
+    /// The number of SYNs it took to open, as long as nothing else was sent again: then each counts as one.
     #[inline]
     pub fn syns_sent(&self) -> u32 {
         self.transfer.tcb.stats.cold.syns_sent()
@@ -48,7 +48,7 @@ impl Connection {
         self.transfer.shutdown(cx)
     }
 
-    /// What a TIME-WAIT record keeps of this connection.
+    /// Returns the part of this connection that a TIME-WAIT record keeps.
     #[inline]
     pub fn remains(&self) -> Remains {
         self.transfer.remains()
@@ -60,7 +60,7 @@ impl Connection {
         self.transfer.tcb.open_fast(cx, syn)
     }
 
-    /// How many octets of text the SYN has room for, before it is sent; none without a cookie
+    /// The number of bytes of text the SYN has room for, before it is sent; none without a cookie
     /// (RFC 7413 4.2.2: "default 536 bytes" or what the server announced).
     #[inline]
     pub fn syn_room(&self) -> u32 {
@@ -89,8 +89,8 @@ impl Connection {
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
     /// older than that is not for this one (RFC 7323 B.2).
     #[inline]
-    pub fn succeed(&mut self, cx: &Context, recent: u32) {
-        self.transfer.succeed(cx, recent)
+    pub fn reuse_time_wait(&mut self, cx: &Context, recent: u32) {
+        self.transfer.reuse_time_wait(cx, recent)
     }
 
     /// Takes all of `options`; the MSS only if our SYN is not out yet.
@@ -99,19 +99,19 @@ impl Connection {
         self.transfer.set_options(cx, options)
     }
 
-    /// Whether there is something to send now.
+    /// True if there is something to send now.
     #[inline]
     pub fn wants_transmit(&self, max_text: u32) -> bool {
         self.transfer.tcb.wants_transmit(max_text)
     }
 
-    /// Whether what is to be sent next is a SYN, or SYN-ACK in a simultaneous open.
+    /// True if what is to be sent next is a SYN, or SYN-ACK in a simultaneous open.
     #[inline]
     pub fn syn_is_next(&self) -> bool {
         self.transfer.tcb.syn_is_next()
     }
 
-    /// Whether there may be something to send: whatever [`Connection::wants_transmit`] finds is
+    /// True if there may be something to send: whatever [`Connection::wants_transmit`] finds is
     /// found here by a few comparisons, for asking after each call. What windows or Nagle's
     /// algorithm hold back is found as well; [`Connection::poll_transmit`] judges that, once.
     #[inline]
@@ -119,7 +119,7 @@ impl Connection {
         self.transfer.tcb.may_transmit()
     }
 
-    /// The same of a connection that has just sent a segment, which announced the window: there is no
+    /// True if there may be more to send after a segment that has announced the window: there is no
     /// news of that.
     #[inline]
     pub fn may_transmit_more(&self) -> bool {
@@ -161,13 +161,13 @@ impl Connection {
         self.transfer.tcb.set_congestion_control(algorithm)
     }
 
-    /// How many octets may wait to be acknowledged. What is there beyond a lesser size stays.
+    /// The number of bytes may wait to be acknowledged. What is there beyond a lesser size stays.
     #[inline]
     pub fn set_send_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         self.transfer.tcb.set_send_size(cx, size)
     }
 
-    /// How many octets may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
+    /// The number of bytes may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
     /// window that was announced is not taken back; before the SYN was sent, the window scale follows.
     /// What was rounded up to full segments when their size became known stays so; another size is
     /// taken as it is.
@@ -176,7 +176,7 @@ impl Connection {
         self.transfer.tcb.set_recv_size(cx, size)
     }
 
-    /// Octets to be read up to the end of the peer's urgent data, if any of it is still to come.
+    /// Bytes to be read up to the end of the peer's urgent data, if any of it is still to come.
     #[inline]
     pub fn urgent_mark(&self) -> Option<u32> {
         self.transfer.tcb.urgent_mark()
@@ -189,7 +189,7 @@ impl Connection {
         self.transfer.tcb.room_in_order(seq)
     }
 
-    /// What can be read, piece by piece; it stays unread.
+    /// Returns the text that can be read, piece by piece; it stays unread.
     #[inline]
     pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
         self.transfer.tcb.peek()
@@ -202,14 +202,14 @@ impl Connection {
         self.transfer.write(cx, data)
     }
 
-    /// Takes all of `data`, whatever room there is: what was promised to an application that lets go of the
-    /// connection now, and that nobody would wait with.
+    /// Takes all of `data`, whatever room there is: what was promised to an application that closes the
+    /// connection now, and that it cannot wait with.
     #[inline]
     pub fn write_whole(&mut self, cx: &mut Context, data: Bytes) -> Result<(), WriteClosed> {
         self.transfer.write_whole(cx, data)
     }
 
-    /// Octets of send buffer that are free.
+    /// Bytes of send buffer that are free.
     #[inline]
     pub fn send_room(&self) -> u32 {
         self.transfer.tcb.send_room()

@@ -1,4 +1,4 @@
-//! How a connection ends: by FIN in both directions, by reset, or because nobody answers.
+//! The end of a connection: by FIN in both directions, by reset, or because the peer does not answer.
 
 use whimbrel_base::cold_path;
 
@@ -6,14 +6,14 @@ use crate::Context;
 use crate::conn::{Connection, Flags, Signals, State};
 use crate::verdict::{CloseReason, Reply};
 
-/// What the application does.
+/// Calls of the application.
 impl Connection {
     /// The application says that it will read no more.
     pub const fn shut_read(&mut self) {
         self.transfer.tcb.flags.set(Flags::DEAF);
     }
 
-    /// The application lets go. Returns the reset to send, if one is due.
+    /// The application closes the connection. Returns the reset to send, if one is due.
     pub fn close(&mut self, cx: &mut Context) -> Option<Reply> {
         self.transfer.tcb.flags.set(Flags::ORPHAN);
         if matches!(self.transfer.tcb.state, State::Closed | State::TimeWait) {
@@ -49,7 +49,7 @@ impl Connection {
         reset
     }
 
-    /// Somebody else resets the connection: its application is told. Returns what
+    /// The host resets the connection: its application learns of it. Returns what
     /// [`Connection::abort`] does.
     pub fn drop_by_force(&mut self, cx: &mut Context) -> Option<Reply> {
         if matches!(self.transfer.tcb.state, State::Closed | State::TimeWait) {
@@ -61,7 +61,7 @@ impl Connection {
     }
 }
 
-/// What the protocol does.
+/// Ends that the protocol brings about.
 impl Connection {
     /// The connection is over.
     pub(super) fn end(&mut self, cx: &mut Context, reason: CloseReason) {
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Whether something arrived in order that no segment of ours acknowledged.
+    /// True if something arrived in order that no segment of ours acknowledged.
     pub fn owes_ack(&self) -> bool {
         self.transfer.tcb.receiver.is_behind()
     }

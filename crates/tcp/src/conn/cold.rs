@@ -1,4 +1,4 @@
-//! What was set for one connection alone, what its route says of its path, and what few meet.
+//! Settings and route metrics of one connection only, and its rare counts.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -6,7 +6,7 @@ use core::time::Duration;
 use whimbrel_base::Tick;
 
 use crate::Tunables;
-use crate::conn::{AckTiming, BufferSize, Mishaps, RouteMetrics, SocketOverrides};
+use crate::conn::{AckTiming, BufferSize, RouteMetrics, SocketOverrides, TcpInfoCounts};
 
 /// The [`ColdRecord`] of a connection that needs one: nearly none does.
 #[derive(Default, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct ColdRecord {
     pub(super) send_size: BufferSize,
     pub(super) recv_size: BufferSize,
     pub(super) metrics: RouteMetrics,
-    pub(super) mishaps: Mishaps,
+    pub(super) info_counts: TcpInfoCounts,
 }
 
 impl ColdOptions {
@@ -41,48 +41,48 @@ impl ColdOptions {
         self.0.get_or_insert_default()
     }
 
-    /// What the time-out took for lost arrived.
+    /// Notes that text arrived which the time-out took for lost.
     pub(super) fn count_recovered(&mut self, now: Tick) {
         if let Some(record) = self.0.as_deref_mut() {
-            record.mishaps.on_recovered(now);
+            record.info_counts.on_recovered(now);
         }
     }
 }
 
 /// Counts.
 impl ColdOptions {
-    /// How many SYNs it took to open, as long as nothing else was sent again: then each counts as one.
+    /// The number of SYNs it took to open, as long as nothing else was sent again: then each counts as one.
     pub(super) fn syns_sent(&self) -> u32 {
-        let again = self.0.as_deref().map_or(0, |apart| apart.mishaps.total_retrans);
+        let again = self.0.as_deref().map_or(0, |apart| apart.info_counts.total_retrans);
         again.wrapping_add(1)
     }
 
-    /// `segs` segments left again with `octets` octets of text.
+    /// `segs` segments left again with `bytes` bytes of text.
     #[cold]
-    pub(super) fn count_sent_again(&mut self, octets: u32, segs: u64) {
-        self.record_mut().mishaps.on_sent_again(octets, segs);
+    pub(super) fn count_sent_again(&mut self, bytes: u32, segs: u64) {
+        self.record_mut().info_counts.on_sent_again(bytes, segs);
     }
 
     /// An acknowledgment told of text that the peer had already.
     #[cold]
     pub(super) fn count_duplicate(&mut self) {
-        let mishaps = &mut self.record_mut().mishaps;
-        mishaps.dsack_dups = mishaps.dsack_dups.wrapping_add(1);
+        let info_counts = &mut self.record_mut().info_counts;
+        info_counts.dsack_dups = info_counts.dsack_dups.wrapping_add(1);
     }
 
     /// Text arrived after text that was sent later.
     #[cold]
     pub(super) fn count_reordering(&mut self) {
-        let mishaps = &mut self.record_mut().mishaps;
-        mishaps.reorderings = mishaps.reorderings.wrapping_add(1);
+        let info_counts = &mut self.record_mut().info_counts;
+        info_counts.reorderings = info_counts.reorderings.wrapping_add(1);
     }
 
-    pub(super) fn mishaps(&self) -> Mishaps {
-        self.0.as_deref().map_or_else(Mishaps::default, |apart| apart.mishaps)
+    pub(super) fn info_counts(&self) -> TcpInfoCounts {
+        self.0.as_deref().map_or_else(TcpInfoCounts::default, |apart| apart.info_counts)
     }
 }
 
-/// What holds for the connection: what was set for it, or the tunables'.
+/// Values in force for the connection: those set for it, or the tunables'.
 impl ColdOptions {
     pub(super) fn overrides(&self) -> Option<&SocketOverrides> {
         self.0.as_deref().map(|apart| &apart.overrides)
@@ -106,7 +106,7 @@ impl ColdOptions {
         self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.syn_retries)
     }
 
-    /// The same of a SYN-ACK.
+    /// The retries of a SYN-ACK.
     pub(super) fn synack_retries(&self, tunables: &Tunables) -> u8 {
         self.asked_retries(|set| set.syn_retries).unwrap_or(tunables.synack_retries)
     }
@@ -115,7 +115,7 @@ impl ColdOptions {
         self.asked_retries(|set| set.retries).unwrap_or(tunables.retries)
     }
 
-    /// What was set, of what [`Connection::attempts`] can exceed.
+    /// The retries that were set, less than the counter's largest value.
     fn asked_retries(&self, which: impl FnOnce(&SocketOverrides) -> Option<u8>) -> Option<u8> {
         self.overrides().and_then(which).map(|asked| asked.min(u8::MAX - 1))
     }
@@ -128,7 +128,7 @@ impl ColdOptions {
         self.overrides()?.unsent_low_water
     }
 
-    /// The most octets that are announced at once; `u32::MAX` if the application did not say.
+    /// The most bytes that are announced at once; `u32::MAX` if the application did not say.
     #[inline]
     pub(super) fn window_clamp(&self) -> u32 {
         self.overrides().and_then(|set| set.window_clamp).unwrap_or(u32::MAX)
@@ -138,7 +138,7 @@ impl ColdOptions {
         self.overrides().is_some_and(|set| set.acks == AckTiming::AtOnce)
     }
 
-    /// What the application asked for: send and receive buffer.
+    /// The sizes that the application asked for: send and receive buffer.
     pub(super) fn asked_sizes(&self) -> (BufferSize, BufferSize) {
         self.0.as_deref().map_or_else(Default::default, |it| (it.send_size, it.recv_size))
     }

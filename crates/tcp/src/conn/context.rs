@@ -1,4 +1,4 @@
-//! What a connection is handed with every call, and the pool that it borrows from.
+//! The context of each call into a connection, and the pool that it borrows from.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,14 +10,14 @@ use whimbrel_recovery::cc::Algorithms;
 use super::{Buffers, ConnStats};
 use crate::budget::Budget;
 use crate::recv::{ChunkPool, ShortTexts};
-use crate::{Counters, Surroundings, Tunables};
+use crate::{Counters, Env, Tunables};
 
 /// The surroundings of each call into a connection, and what it may borrow: a shard has one for all its
 /// connections, so that none has to be made for a call.
 #[derive(Debug)]
 pub struct Context {
-    /// What every part of the protocol sees of it; its fields can be named as this record's own.
-    pub around: Surroundings,
+    /// The part of it that the whole protocol sees; its fields can be named as this record's own.
+    pub env: Env,
     /// Buffers that wait for a connection which has something to buffer.
     pub pool: BufferPool,
 }
@@ -28,24 +28,24 @@ impl Context {
         let (mut pool, mut counters) = (BufferPool::default(), Counters::default());
         pool.set_budget(tunables.mem_budget, &mut counters);
         let algorithms = Algorithms::default();
-        let around = Surroundings { now, tick: now.tick(), tunables, counters, algorithms };
-        Self { around, pool }
+        let env = Env { now, tick: now.tick(), tunables, counters, algorithms };
+        Self { env, pool }
     }
 }
 
 impl Deref for Context {
-    type Target = Surroundings;
+    type Target = Env;
 
     #[inline]
-    fn deref(&self) -> &Surroundings {
-        &self.around
+    fn deref(&self) -> &Env {
+        &self.env
     }
 }
 
 impl DerefMut for Context {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Surroundings {
-        &mut self.around
+    fn deref_mut(&mut self) -> &mut Env {
+        &mut self.env
     }
 }
 
@@ -59,7 +59,7 @@ pub struct BufferPool {
     #[expect(clippy::vec_box)]
     stats: Vec<Box<ConnStats>>,
     lent: usize,
-    /// What all of it is part of.
+    /// The budget that all of it is part of.
     pub budget: Budget,
     /// Memory for long texts of any connection.
     pub chunks: ChunkPool,
@@ -84,7 +84,7 @@ impl BufferPool {
         self.idle.pop().unwrap_or_else(new_buffers)
     }
 
-    /// Takes buffers back, lets go of all they held, and keeps them if there is room.
+    /// Takes buffers back, clears all they held, and keeps them if there is room.
     #[inline(never)]
     pub fn give(&mut self, mut buffers: Box<Buffers>) {
         buffers.reset();
@@ -132,10 +132,10 @@ impl BufferPool {
         connections * Budget::LEAST as usize + idle * Self::LENT
     }
 
-    /// What a connection with buffers takes beside what is accounted for.
+    /// What a connection with buffers takes in addition to what is accounted for.
     const LENT: usize = size_of::<Buffers>() + Budget::ALLOWANCE as usize;
 
-    /// How many are with a connection now. Zero when every connection is idle or gone.
+    /// The number of are with a connection now. Zero when every connection is idle or gone.
     pub const fn lent(&self) -> usize {
         self.lent
     }

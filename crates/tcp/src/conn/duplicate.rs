@@ -3,13 +3,13 @@
 use crate::RxSegment;
 use crate::send::reports_duplicate;
 
-/// Whether a segment tells of text that came twice.
+/// True if a segment tells of text that came twice.
 #[inline]
 pub(super) fn tells_of_duplicate(seg: &RxSegment<'_>) -> bool {
     seg.header.options.has_sack() && names_duplicate(seg)
 }
 
-/// Whether the SACK option of a segment tells of text that came twice (RFC 2883).
+/// True if the SACK option of a segment tells of text that came twice (RFC 2883).
 #[inline(never)]
 fn names_duplicate(seg: &RxSegment<'_>) -> bool {
     let blocks = seg.header.options.sack();

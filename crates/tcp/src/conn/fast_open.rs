@@ -44,15 +44,15 @@ impl Connection {
     }
 }
 
-/// What became of Fast Open.
+/// The outcome of Fast Open.
 impl Connection {
-    /// Whether a handshake of Fast Open is under way.
+    /// True if a handshake of Fast Open is under way.
     #[inline]
     pub const fn is_fast_opening(&self) -> bool {
         self.transfer.tcb.flags.has(Flags::FAST_OPENING)
     }
 
-    /// Whether text of a SYN arrived: of the peer's, or of ours, which is on its way until somebody
+    /// True if text of a SYN arrived: of the peer's, or of ours, which is on its way until the peer
     /// answers.
     pub const fn has_syn_data(&self) -> bool {
         self.transfer.tcb.flags.has(Flags::SYN_DATA)

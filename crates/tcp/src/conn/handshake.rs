@@ -1,15 +1,15 @@
-//! What is known of a connection as it begins.
+//! Values known as a connection begins.
 
 use whimbrel_base::Micros;
 use whimbrel_wire::tcp::FastOpen;
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale};
 
-/// What both ways of opening know.
+/// Values known in both ways of opening.
 #[derive(Clone, Copy, Debug)]
 pub struct ActiveOpen {
-    /// The address to connect to, or of whoever connected.
+    /// The address to connect to, or of the peer that connected.
     pub remote: Address,
-    /// The port to connect to, or of whoever connected.
+    /// The port to connect to, or of the peer that connected.
     pub remote_port: u16,
     /// The port that this side sends from.
     pub local_port: u16,
@@ -17,7 +17,7 @@ pub struct ActiveOpen {
     pub local_index: u16,
     /// Our initial sequence number.
     pub iss: SeqNum,
-    /// What is added to the clock to make TSval.
+    /// The offset that is added to the clock to make TSval.
     pub timestamp_offset: u32,
     /// The MSS that we announce: what fits the link's MTU.
     pub mss: Mss,
@@ -53,7 +53,7 @@ pub enum FirstTrip {
     Unknown,
 }
 
-/// What a SYN brings of Fast Open.
+/// The Fast Open part of a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastSyn {
     /// The option: a request, or a cookie. With a request there is no text in the SYN.

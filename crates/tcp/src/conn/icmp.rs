@@ -1,4 +1,4 @@
-//! What ICMP errors do to a connection (RFC 1122 4.2.3.9, RFC 5461, RFC 5927, RFC 1191, RFC 8201).
+//! Effects of ICMP errors on a connection (RFC 1122 4.2.3.9, RFC 5461, RFC 5927, RFC 1191, RFC 8201).
 //!
 //! Anybody can send them, so that each must quote a segment that is in flight, and none ends a
 //! connection that is established: the retransmission timer finds out better than a router does.
@@ -22,7 +22,7 @@ impl Connection {
         // RFC 5927 4.1: "the TCP sequence number contained in the payload of the ICMP error
         // message is within the range SND.UNA =< SEG.SEQ < SND.NXT". SND.NXT may have gone back:
         // SND.MAX it is. A bare acknowledgment stands at SND.MAX itself, and may be undeliverable,
-        // but neither too big nor refused by whoever is to have sent no SYN yet.
+        // but neither too big nor refused by a peer that has sent no SYN yet.
         let beyond = seq.offset_from(self.transfer.tcb.sender.seq().una);
         let sent = self.transfer.tcb.sender.unacknowledged();
         let bare =
@@ -58,12 +58,12 @@ impl Connection {
         self.transfer.tcb.soft_error
     }
 
-    /// The same, and it is forgotten.
+    /// Takes the last soft error, which is then forgotten.
     pub const fn take_soft_error(&mut self) -> Option<SoftError> {
         self.transfer.tcb.soft_error.take()
     }
 
-    /// RFC 5927 5.2: in a synchronized state hard errors are treated as soft ones. Whoever forges
+    /// RFC 5927 5.2: in a synchronized state hard errors are treated as soft ones. A forger of
     /// one then gains nothing, and a host that restarted or a firewall that changed its mind is
     /// found out by retransmissions.
     ///
@@ -83,14 +83,14 @@ impl Connection {
         IcmpVerdict::Closed(reason)
     }
 
-    /// Whether an error that is soft in itself ends an attempt, by the rules that are in force.
+    /// True if an error that is soft in itself ends an attempt, by the rules that are in force.
     fn ends_attempt(&self, error: SoftError, tunables: &Tunables) -> bool {
         if self.transfer.tcb.is_synchronized() || !tunables.icmp_aborts {
             return false;
         }
         let any = tunables.icmp_unreachable == UnreachableByIcmp::Hard;
         match error {
-            // Whoever heard of the peer by its SYN knows that there is a way.
+            // A host that has the peer's SYN knows that there is a way.
             SoftError::TimeExceeded => {
                 let hard = tunables.icmp_time_exceeded == TimeExceededByIcmp::Hard;
                 hard && (any || self.transfer.tcb.state == State::SynSent)

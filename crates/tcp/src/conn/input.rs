@@ -159,7 +159,7 @@ impl Connection {
         if !matches!(self.transfer.tcb.state, State::TimeWait | State::Closed) {
             return step;
         }
-        // The record is over, and somebody else is to answer for it.
+        // The record is over, and its caller is to answer for it.
         let ack = Reply {
             seq: self.transfer.tcb.sender.seq().max,
             ack: self.transfer.tcb.receiver.nxt(),
@@ -198,12 +198,12 @@ impl Connection {
         let reason = match self.transfer.tcb.state {
             _ if self.transfer.tcb.is_early() => CloseReason::Reset,
             State::SynReceived => CloseReason::Refused,
-            // Nobody takes what this side could still send.
+            // The peer takes nothing that this side could still send.
             State::CloseWait if cx.tunables.rst_close_wait == RstInCloseWait::Pipe => {
                 CloseReason::BrokenPipe
             }
             // In CLOSING and LAST-ACK, too: RFC 9293 3.10.7.4 has them only "enter the CLOSED state",
-            // but without the acknowledgment of our FIN nobody knows that the peer read all.
+            // but without the acknowledgment of our FIN it is unknown if the peer read all.
             _ => CloseReason::Reset,
         };
         self.count_reset(cx);

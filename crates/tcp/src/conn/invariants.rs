@@ -1,4 +1,4 @@
-//! What must hold of a connection between any two calls: for simulations and tests. Costs what it
+//! Invariants of a connection between any two calls: for simulations and tests. Costs what it
 //! costs; nothing on a segment's way asks.
 
 use whimbrel_base::Instant;
@@ -6,7 +6,7 @@ use whimbrel_base::Instant;
 use crate::conn::{Connection, State};
 use crate::send::SendQueue;
 
-/// Octets in flight that are not looked at one transmission after the other, whenever one leaves.
+/// Bytes in flight that are not looked at one transmission after the other, whenever one leaves.
 const MUCH: u64 = 1 << 20;
 
 impl Connection {
@@ -21,7 +21,7 @@ impl Connection {
         self.check_liveness(max_text)
     }
 
-    /// Whether [`Buffers`](super::Buffers) are lent to it.
+    /// True if [`Buffers`](super::Buffers) are lent to it.
     pub const fn holds_buffers(&self) -> bool {
         self.transfer.tcb.buffers.is_some()
     }
@@ -103,7 +103,7 @@ impl Connection {
         if self.transfer.timers.next() == Instant::NEVER
             && self.transfer.tcb.queue().is_some_and(remembers)
         {
-            return Err("nothing is in flight, and recovery has memory that no timer lets go of");
+            return Err("nothing is in flight, and recovery has memory that no timer releases");
         }
         if !self.transfer.tcb.sender.is_idle() {
             return Err("something is unacknowledged and no timer will send it again");

@@ -1,4 +1,4 @@
-//! How a connection begins: by our SYN, or complete from a half-open entry.
+//! The beginning of a connection: by our SYN, or complete from a half-open entry.
 
 use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::TcpFlags;
@@ -137,9 +137,9 @@ impl Connection {
         if !header.flags.contains(TcpFlags::SYN) {
             return Done(Verdict::Drop(DropReason::Flags));
         }
-        if self.transfer.is_of_predecessor(header.options.timestamps) {
+        if self.transfer.is_of_former_connection(header.options.timestamps) {
             // RFC 7323 5.3 R1, with what the former connection of these ends left behind (B.2): its
-            // SYN, come late, would make this one answer nobody. One with an ACK of our ISS cannot
+            // SYN, come late, would make this one answer no peer. One with an ACK of our ISS cannot
             // be of then.
             return Done(Verdict::Drop(DropReason::Paws));
         }

@@ -1,4 +1,4 @@
-//! What an application asks for on one socket, where it differs from the rules of the stack.
+//! Options of one socket, where they differ from the tunables of the stack.
 //!
 //! A listener hands it on to the connections that it accepts. What nearly no connection has set
 //! apart stands in a box of its own ([`SocketOverrides`]), so that it costs the others nothing.
@@ -24,17 +24,17 @@ pub struct SocketOptions {
     pub send_size: BufferSize,
     /// The size of the receive buffer.
     pub recv_size: BufferSize,
-    /// How often the SYN-ACK would be repeated until a handshake whose third segment has no text
+    /// The number of times that the SYN-ACK would be repeated until a handshake whose third segment has no text
     /// counts as complete; 0: at once (`TCP_DEFER_ACCEPT`). Of a listener only.
     pub defer_accept: u8,
     /// The congestion control (`TCP_CONGESTION`); without, that of the route or of the tunable, which a
     /// connection keeps.
     pub congestion_control: Option<Algorithm>,
-    /// What few applications set.
+    /// Options that few applications set.
     pub overrides: SocketOverrides,
 }
 
-/// What few applications set. `None`: as the tunable of that name has it.
+/// Options that few applications set. `None`: as the tunable of that name has it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SocketOverrides {
     /// The time to live of IPv4 packets, 1 ..= 255.
@@ -45,28 +45,28 @@ pub struct SocketOverrides {
     pub hop_limit: Option<u8>,
     /// The traffic class of IPv6 packets.
     pub traffic_class: TrafficClass,
-    /// How long the connection may be silent before it is probed.
+    /// The time for which the connection may be silent before it is probed.
     pub keepalive_time: Option<Duration>,
     /// The time between two probes.
     pub keepalive_interval: Option<Duration>,
-    /// How many unanswered probes end the connection.
+    /// The number of unanswered probes end the connection.
     pub keepalive_probes: Option<u8>,
-    /// How long what was sent may be unacknowledged, or what is to be sent may wait for the peer's
+    /// The time for which what was sent may be unacknowledged, or what is to be sent may wait for the peer's
     /// window, before the connection is given up (RFC 5482 3); no limit but `retries` without.
     pub user_timeout: Option<Duration>,
-    /// How often a SYN is repeated; of a listener, a SYN-ACK. 254 at most.
+    /// The number of times that a SYN is repeated; of a listener, a SYN-ACK. 254 at most.
     pub syn_retries: Option<u8>,
-    /// How often text is retransmitted: R2 of RFC 9293 3.8.3. 254 at most.
+    /// The number of times that text is retransmitted: R2 of RFC 9293 3.8.3. 254 at most.
     pub retries: Option<u8>,
-    /// How long an orphan waits in FIN-WAIT-2 for the peer's FIN; zero: not at all.
+    /// The time for which an orphan waits in FIN-WAIT-2 for the peer's FIN; zero: not at all.
     pub fin_timeout: Option<Duration>,
-    /// The most that is announced as MSS, and taken from the peer's announcement, octets; less than
+    /// The most that is announced as MSS, and taken from the peer's announcement, bytes; less than
     /// `least_mss` counts as that. It has an effect until the SYN is out.
     pub max_seg: Option<u16>,
-    /// Octets that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT`); without, what the
+    /// Bytes that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT`); without, what the
     /// send buffer holds.
     pub unsent_low_water: Option<u32>,
-    /// The largest window that is announced, octets.
+    /// The largest window that is announced, bytes.
     pub window_clamp: Option<u32>,
     /// When text is acknowledged.
     pub acks: AckTiming,
@@ -82,7 +82,7 @@ pub enum AckTiming {
     AtOnce,
 }
 
-/// What the packets of a connection say beside its segments.
+/// Fields of a connection's IP headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Marking {
     /// Time to live, or hop limit.
@@ -92,20 +92,20 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// Where nobody asked for anything.
-    pub fn usual(tunables: &Tunables) -> Self {
+    /// The marking by the tunables, where no option was set.
+    pub fn from_tunables(tunables: &Tunables) -> Self {
         Self { hop_limit: tunables.hop_limit, class: TrafficClass::default() }
     }
 }
 
 impl SocketOptions {
-    /// The window that the scale is chosen for, octets.
+    /// The window that the scale is chosen for, bytes.
     pub fn scale_limit(&self, tunables: &Tunables) -> u32 {
         let most = self.recv_size.scale_limit(tunables);
         most.min(self.overrides.window_clamp.unwrap_or(u32::MAX))
     }
 
-    /// The most that is announced at first, octets, on a path whose route says `pipe` of it; 0: nothing.
+    /// The most that is announced at first, bytes, on a path whose route says `pipe` of it; 0: nothing.
     pub fn recv_limit(&self, pipe: u32, tunables: &Tunables) -> u32 {
         let size = self.recv_size.recv_range(pipe, tunables).floor;
         size.min(self.overrides.window_clamp.unwrap_or(u32::MAX))
@@ -113,7 +113,7 @@ impl SocketOptions {
 }
 
 impl SocketOverrides {
-    /// What packets to a peer of this family say.
+    /// Returns the marking of packets to a peer of this family.
     pub fn marking(&self, is_v4: bool, tunables: &Tunables) -> Marking {
         let (hop_limit, class) =
             if is_v4 { (self.ttl, self.tos) } else { (self.hop_limit, self.traffic_class) };
@@ -121,13 +121,13 @@ impl SocketOverrides {
     }
 }
 
-/// What holds for this connection.
+/// Values in force for this connection.
 impl Connection {
-    /// What its packets say.
+    /// Returns the marking of its packets.
     pub fn marking(&self, tunables: &Tunables) -> Marking {
         match self.transfer.tcb.stats.cold.overrides() {
             Some(set) => set.marking(self.transfer.tcb.ends.remote.is_v4(), tunables),
-            None => Marking::usual(tunables),
+            None => Marking::from_tunables(tunables),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What to send next: judged without changing anything, then made.
+//! The next segment to send: judged without changing anything, then made.
 use crate::Context;
 use crate::conn::Connection;
 use crate::conn::tcb::NextSegment;
@@ -14,15 +14,15 @@ use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutgoingSegment {
-    /// SEG.SEQ: the number of its first octet, SYN or FIN; else of what would come next.
+    /// SEG.SEQ: the number of its first byte, SYN or FIN; else of what would come next.
     pub seq: SeqNum,
     /// SEG.ACK: RCV.NXT, all that arrived in order; 0 on a SYN without ACK.
     pub ack: SeqNum,
     /// The control bits: SYN, ACK, FIN, PSH, URG.
     pub flags: TcpFlags,
-    /// SEG.WND, as the field has it: in units of our scale, in octets on a SYN.
+    /// SEG.WND, as the field has it: in units of our scale, in bytes on a SYN.
     pub window: RawWindow,
-    /// SEG.UP: octets from SEG.SEQ to the end of urgent data; 0 without URG.
+    /// SEG.UP: bytes from SEG.SEQ to the end of urgent data; 0 without URG.
     pub urgent: u16,
     /// The text of each segment that the device cuts this one into; 0: it is not to be cut.
     pub gso_size: u16,
@@ -39,16 +39,16 @@ pub enum RareOptions {
     None,
     /// Those of a SYN.
     Syn(SynOptions),
-    /// What arrived out of order, or twice.
+    /// Ranges that arrived out of order, or twice.
     Sack(SackBlocks),
 }
 
-/// What a SYN or SYN-ACK says beside timestamps.
+/// Options of a SYN or SYN-ACK other than timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SynOptions {
     /// The MSS that is announced.
     pub mss: Mss,
-    /// How our windows are scaled, if that is offered or agreed upon.
+    /// The scale of our windows, if that is offered or agreed upon.
     pub window_scale: Option<WindowScale>,
     /// SACK options are welcome.
     pub sack_permitted: bool,
@@ -57,7 +57,7 @@ pub struct SynOptions {
 }
 
 impl SynOptions {
-    /// The same as options of a header.
+    /// Returns these as options of a header.
     fn options(&self, timestamps: Option<Timestamps>) -> TcpOptions {
         let Self { mss, window_scale, sack_permitted, fast_open } = *self;
         let mss = Some(mss);
@@ -95,10 +95,10 @@ impl OutgoingSegment {
     }
 }
 
-/// How what is due becomes a segment.
+/// Making of the segment that is due.
 impl Connection {
     /// Makes the next segment, if there is one to send. `slices` is empty and receives its text, at
-    /// most `max_text` octets of it or a full segment: more than that if the device (or the stack behind
+    /// most `max_text` bytes of it or a full segment: more than that if the device (or the stack behind
     /// it) cuts super-segments.
     pub fn poll_transmit(
         &mut self,

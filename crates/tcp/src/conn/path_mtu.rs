@@ -7,7 +7,7 @@
 use whimbrel_base::packet::LEAST_PATH_MTU_V4;
 use whimbrel_wire::SeqNum;
 
-use crate::conn::stamps::TIMESTAMP_OCTETS;
+use crate::conn::stamps::TIMESTAMP_BYTES;
 use crate::conn::{Connection, Flags, State};
 use crate::verdict::IcmpVerdict;
 use crate::{Context, Tunables};
@@ -17,7 +17,7 @@ use crate::{Context, Tunables};
 pub(super) struct TooBig {
     /// The segment that it quotes (claimedtcpseq).
     pub(super) seq: SeqNum,
-    /// What the link is said to carry (claimedmtu).
+    /// The MTU that the report claims (claimedmtu).
     pub(super) mtu: u16,
 }
 
@@ -53,13 +53,13 @@ impl Connection {
         IcmpVerdict::Held
     }
 
-    /// Whether the segment quoted is the one that waits for its acknowledgment the longest.
+    /// True if the segment quoted is the one that waits for its acknowledgment the longest.
     fn stands_first(&self, said: &TooBig) -> bool {
         said.seq.offset_from(self.transfer.tcb.sender.seq().una)
             < u32::from(self.transfer.tcb.sender.mss())
     }
 
-    /// What the path is said to carry and not believed to, octets of an IP packet.
+    /// The MTU that a report claims and that is not believed yet, bytes of an IP packet.
     pub fn held_path_mtu(&self) -> Option<u16> {
         Some(self.transfer.tcb.buffers.as_ref()?.too_big?.mtu)
     }
@@ -77,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// The path carries IP packets of no more than `mtu` octets. Sizes only ever fall: what lies
+    /// The path carries IP packets of no more than `mtu` bytes. Sizes only ever fall: what lies
     /// beyond a path that became wider is found by the next connection.
     ///
     /// What exceeds the new size never arrived, and is cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// The link itself carries IP packets of no more than `mtu` octets from now on, which is less than before:
+    /// The link itself carries IP packets of no more than `mtu` bytes from now on, which is less than before:
     /// what exceeds that is cut anew and goes again.
     pub fn on_link_mtu(&mut self, cx: &mut Context, mtu: u16) {
         let mss = self.mss_carried(mtu, &cx.tunables);
@@ -153,12 +153,12 @@ impl Connection {
         self.mss_carried(mtu.max(least), tunables)
     }
 
-    /// The text that fits an IP packet of `mtu` octets.
+    /// The text that fits an IP packet of `mtu` bytes.
     fn mss_carried(&self, mtu: u16, tunables: &Tunables) -> u16 {
         let ip = if self.transfer.tcb.ends.remote.is_v4() { IPV4_HEADER } else { IPV6_HEADER };
         let settled = self.transfer.tcb.state != State::SynSent
             && self.transfer.tcb.flags.has(Flags::TIMESTAMPS);
-        let options = if settled { TIMESTAMP_OCTETS } else { 0 };
+        let options = if settled { TIMESTAMP_BYTES } else { 0 };
         mtu.saturating_sub(ip + TCP_HEADER).max(tunables.least_mss) - options
     }
 }

@@ -1,8 +1,8 @@
-//! What is left of a connection that is over.
+//! The rest of a connection that is over.
 
 use whimbrel_wire::{RawWindow, SeqNum, WindowScale};
 
-/// What remains of a connection in TIME-WAIT, beside its addresses.
+/// The rest of a connection in TIME-WAIT, without its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remains {
     /// SND.NXT: one past our FIN.
@@ -11,7 +11,7 @@ pub struct Remains {
     pub rcv_nxt: SeqNum,
     /// The window field of the acknowledgment.
     pub window: RawWindow,
-    /// How that field is scaled: as our windows were.
+    /// The scale of that field: as our windows were.
     pub scale: WindowScale,
     /// TS.Recent, if timestamps were negotiated.
     pub ts_recent: Option<u32>,

@@ -1,4 +1,4 @@
-//! What an application can set on a connection, at any time.
+//! Settings that an application can change at any time.
 
 use whimbrel_recovery::cc::Algorithm;
 
@@ -9,7 +9,7 @@ use crate::conn::{Connection, Nagle};
 pub enum KeepAlive {
     /// A peer that is silent for long is probed (`SO_KEEPALIVE`).
     On,
-    /// A silent connection stays open until somebody sends.
+    /// A silent connection stays open until one side sends.
     #[default]
     Off,
 }

@@ -9,7 +9,7 @@ use whimbrel_recovery::cc::Algorithm;
 use whimbrel_wire::WindowScale;
 
 use crate::Tunables;
-use crate::conn::{Connection, Flags, Limit, Mishaps, Nagle, State, Tally};
+use crate::conn::{Connection, Flags, Limit, Nagle, State, Tally, TcpInfoCounts};
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::verdict::CloseReason;
@@ -48,25 +48,25 @@ pub struct Snapshot {
     pub keep_alive: bool,
     /// The peer's closed window is being probed.
     pub persist: bool,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u16,
     /// The MSS that we announced.
     pub advertised_mss: u16,
-    /// cwnd (RFC 5681 2): how many octets may be in flight.
+    /// cwnd (RFC 5681 2): how many bytes may be in flight.
     pub cwnd: u32,
-    /// ssthresh, octets; `u32::MAX` before the first loss.
+    /// ssthresh, bytes; `u32::MAX` before the first loss.
     pub ssthresh: u32,
     /// The congestion control that sets them.
     pub congestion_control: Algorithm,
     /// The state of loss recovery.
     pub ca_state: CaState,
-    /// Octets that are thought to be in the network: RFC 6675's pipe.
+    /// Bytes that are thought to be in the network: RFC 6675's pipe.
     pub pipe: u32,
-    /// Octets in flight that were taken for lost, whether they were sent again since or not.
+    /// Bytes in flight that were taken for lost, whether they were sent again since or not.
     pub lost: u32,
     /// Full segments beyond SND.UNA that the peer is known to hold.
     pub sacked: u32,
-    /// How many octets of the lost were sent again.
+    /// The number of bytes of the lost were sent again.
     pub sent_again: u32,
     /// SRTT, if there was a measurement.
     pub srtt: Option<Duration>,
@@ -74,9 +74,9 @@ pub struct Snapshot {
     pub rttvar: Duration,
     /// RTO, doubled for each time-out since the last acknowledgment of new data.
     pub rto: Duration,
-    /// How many time-outs doubled RTO.
+    /// The number of time-outs doubled RTO.
     pub backoff: u8,
-    /// How often the retransmission timer ran out in a row: retransmissions without progress, or
+    /// The number of times that the retransmission timer ran out in a row: retransmissions without progress, or
     /// unanswered probes of a closed window.
     pub attempts: u8,
     /// Unanswered keep-alive probes in a row.
@@ -84,43 +84,43 @@ pub struct Snapshot {
     /// Why segments did not arrive, as somebody on the path last reported; forgotten when new data
     /// is acknowledged (RFC 9293 3.9.1.8).
     pub soft_error: Option<SoftError>,
-    /// Octets that can be read.
+    /// Bytes that can be read.
     pub unread: u32,
-    /// Octets of text in the send buffer, acknowledged ones excluded.
+    /// Bytes of text in the send buffer, acknowledged ones excluded.
     pub send_queued: u32,
-    /// Octets of text that were never sent.
+    /// Bytes of text that were never sent.
     pub unsent: u32,
-    /// The size of the send buffer, octets.
+    /// The size of the send buffer, bytes.
     pub send_size: u32,
-    /// The size of the receive buffer, octets.
+    /// The size of the receive buffer, bytes.
     pub recv_size: u32,
-    /// The largest window that may be announced, octets.
+    /// The largest window that may be announced, bytes.
     pub recv_limit: u32,
-    /// The most octets that may wait to be sent for the first time: what was set, or a share while many wait;
+    /// The most bytes that may wait to be sent for the first time: what was set, or a share while many wait;
     /// `None`: what the send buffer holds.
     pub unsent_most: Option<u32>,
-    /// What was counted since the connection began.
+    /// Counts since the connection began.
     pub tally: Tally,
-    /// What was sent again, its time-outs, and what few others count.
-    pub mishaps: Mishaps,
+    /// Counts of retransmissions and time-outs, and other rare ones.
+    pub info_counts: TcpInfoCounts,
 }
 
 impl Snapshot {
-    /// Octets of send buffer that are free.
+    /// Bytes of send buffer that are free.
     pub const fn send_room(&self) -> u32 {
         self.send_size.saturating_sub(self.send_queued)
     }
 
-    /// How long this limit held, to a millisecond.
+    /// The time for which this limit held, to a millisecond.
     pub fn limited(&self, limit: Limit) -> Duration {
         let millis = match limit {
             Limit::Network => self.tally.network_limited(),
-            Limit::Application | Limit::Window | Limit::Buffer => self.mishaps.limited(limit),
+            Limit::Application | Limit::Window | Limit::Buffer => self.info_counts.limited(limit),
         };
         Duration::from_millis(u64::from(millis))
     }
 
-    /// Octets of text that were sent and not acknowledged.
+    /// Bytes of text that were sent and not acknowledged.
     pub const fn unacked_text(&self) -> u32 {
         self.send_queued - self.unsent
     }
@@ -184,12 +184,12 @@ impl Connection {
                 .unsent_low_water()
                 .or_else(|| self.transfer.tcb.sender.share()),
             tally: self.transfer.tcb.stats.tally.until(now),
-            mishaps: self
+            info_counts: self
                 .transfer
                 .tcb
                 .stats
                 .cold
-                .mishaps()
+                .info_counts()
                 .until(&self.transfer.tcb.stats.tally, now),
         }
     }

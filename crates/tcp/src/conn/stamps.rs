@@ -8,7 +8,7 @@ use crate::{Context, RxSegment};
 /// RFC 7323 timestamps of one connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Stamps {
-    /// What is added to the clock to make TSval.
+    /// The offset that is added to the clock to make TSval.
     pub(super) offset: u32,
     /// TS.Recent (RFC 7323 4.3): the TSval that is echoed.
     pub(super) recent: u32,
@@ -63,4 +63,4 @@ const ECHO_LIMIT_MILLIS: u32 = 600_000;
 const PAWS_IDLE_MILLIS: u32 = 24 * 24 * 3600 * 1000;
 
 /// The timestamps option and its padding.
-pub(super) const TIMESTAMP_OCTETS: u16 = 12;
+pub(super) const TIMESTAMP_BYTES: u16 = 12;

@@ -43,37 +43,37 @@ pub(super) struct Tcb {
     pub(super) receiver: Receiver,
     pub(super) signals: Signals,
     pub(super) state: State,
-    /// What routers last reported, unless data was acknowledged since.
+    /// The last report of a router, unless data was acknowledged since.
     pub(super) soft_error: Option<SoftError>,
     /// Why it is over, once it is.
     pub(super) closed: Option<CloseReason>,
 }
 
 impl Tcb {
-    /// Octets in the send buffer, acknowledged ones excluded.
+    /// Bytes in the send buffer, acknowledged ones excluded.
     pub(super) fn send_queued(&self) -> u32 {
         self.buffers.as_ref().map_or(0, |buffers| buffers.send.text.len())
     }
 
-    /// Octets that can be read.
+    /// Bytes that can be read.
     pub(super) fn unread(&self) -> u32 {
         self.buffers.as_ref().map_or(0, |buffers| buffers.recv.unread())
     }
 
-    /// What waits to be acknowledged, if anything does.
+    /// The text that waits to be acknowledged, if any does.
     #[inline]
     pub(super) fn queue(&self) -> Option<&SendQueue> {
         self.buffers.as_deref().map(|buffers| &buffers.send)
     }
 
-    /// What bounds the text that waits beside the size of the send buffer.
+    /// Bounds of the text that waits other than the size of the send buffer.
     #[inline]
     pub(super) fn send_bounds(&self) -> SendBounds {
         let is_memory_limited = self.is_memory_limited();
         SendBounds { is_memory_limited, unsent_low_water: self.stats.cold.unsent_low_water() }
     }
 
-    /// What bounds the window beside the size of the receive buffer.
+    /// Bounds of the window other than the size of the receive buffer.
     #[inline]
     pub(super) fn window_bounds(&self) -> WindowBounds {
         let is_memory_limited = self.is_memory_limited();
@@ -125,19 +125,19 @@ impl Tcb {
         self.buffers.as_ref().map_or(0, |buffers| buffers.accounted)
     }
 
-    /// Whether memory was short when it was last looked at, and it gets little.
+    /// True if memory was short when it was last looked at, and it gets little.
     #[inline]
     pub(super) const fn is_memory_limited(&self) -> bool {
         self.flags.has(Flags::MEMORY_LIMITED)
     }
 
-    /// What such a connection may announce, bytes: enough for a sender to hear of losses by
+    /// The window that such a connection may announce, bytes: enough for a sender to hear of losses by
     /// duplicate acknowledgments.
     pub(super) fn memory_limited_window(&self) -> u32 {
-        Budget::PINCHED_SEGMENTS * u32::from(self.sender.mss())
+        Budget::MEMORY_LIMITED_SEGMENTS * u32::from(self.sender.mss())
     }
 
-    /// Whether the peer's SYN opened it at once, and our own is not acknowledged yet.
+    /// True if the peer's SYN opened it at once, and our own is not acknowledged yet.
     pub(super) const fn is_early(&self) -> bool {
         self.flags.has(Flags::EARLY)
     }
@@ -153,12 +153,12 @@ impl Tcb {
         initial_window(self.recv_limit().min(limit))
     }
 
-    /// Whether nothing was announced to the peer yet.
+    /// True if nothing was announced to the peer yet.
     pub(super) fn is_before_syn(&self) -> bool {
         self.state == State::SynSent && self.sender.is_idle()
     }
 
-    /// The most octets that buffer and application let us announce at once.
+    /// The most bytes that buffer and application let us announce at once.
     pub(super) fn recv_limit(&self) -> u32 {
         self.receiver.limit(self.stats.cold.window_clamp())
     }
@@ -168,7 +168,7 @@ impl Tcb {
         self.receiver.scale() != WindowScale::ZERO || self.sender.scale() != WindowScale::ZERO
     }
 
-    /// Whether keep-alive, if it is on, watches this state: somebody waits for what the peer may still
+    /// True if keep-alive, if it is on, watches this state: the application waits for what the peer may still
     /// say, and no FIN of ours asks already. That goes for FIN-WAIT-2, too, where nothing else would find
     /// out that the peer is gone; without an owner that state has a time-out of its own.
     pub(super) fn may_be_probed(&self) -> bool {
@@ -180,7 +180,7 @@ impl Tcb {
     }
 }
 
-/// The window announced on a SYN, where it cannot be scaled, of a receive buffer of `octets`.
-pub fn initial_window(octets: u32) -> WindowSize {
-    WindowSize::new(octets.min(65_535))
+/// The window announced on a SYN, where it cannot be scaled, of a receive buffer of `bytes`.
+pub fn initial_window(bytes: u32) -> WindowSize {
+    WindowSize::new(bytes.min(65_535))
 }

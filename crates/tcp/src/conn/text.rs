@@ -9,7 +9,7 @@ use crate::verdict::{Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
 impl Connection {
-    /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end
+    /// Sixth: URG. Urgent bytes stay in the stream; the application learns where they end
     /// (RFC 6093 5: "new applications SHOULD NOT employ the TCP urgent mechanism", and those that
     /// do are to read it inline).
     // Always: every segment comes here.
@@ -57,7 +57,7 @@ impl Connection {
             return Done(Verdict::Drop(DropReason::FinConflict));
         }
         if self.transfer.tcb.flags.has(Flags::READ_SHUTDOWN)
-            && let Some(reason) = self.transfer.tcb.judge_unheard(&cx.tunables)
+            && let Some(reason) = self.transfer.tcb.judge_read_shutdown(&cx.tunables)
         {
             cold_path();
             // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP
@@ -90,14 +90,14 @@ impl Connection {
         }
     }
 
-    /// The application reads the next octets.
+    /// The application reads the next bytes.
     pub fn read(&mut self, cx: &mut Context) -> Read {
         self.read_up_to(cx, usize::MAX)
     }
 
-    /// The application reads the next octets, at most `most` (>= 1) of them.
+    /// The application reads the next bytes, at most `most` (>= 1) of them.
     pub fn read_up_to(&mut self, cx: &mut Context, most: usize) -> Read {
-        self.transfer.tcb.update_pinch(cx);
+        self.transfer.tcb.update_memory_limit(cx);
         if cx.pool.budget.pressure() >= Pressure::Tight && self.transfer.tcb.falls_behind(cx) {
             cold_path();
             self.transfer.tcb.give_up_growth(cx);

@@ -11,10 +11,10 @@
 //! | | `SynAgain` | our SYN was answered for an old connection, which our reset ends | send the SYN again |
 //! | | `Forget` | all is acknowledged, and a loss may still turn out to have been none | forget what was before it |
 //! | acknowledgment | `DelayedAck` | text was received and not acknowledged | send an acknowledgment |
-//! | life | `KeepAlive` | the application asked for it, and nobody closed but the peer | send a probe |
-//! | | `FinWait2` | FIN-WAIT-2, and the application let go | end |
+//! | life | `KeepAlive` | the application asked for it, and none but the peer closed | send a probe |
+//! | | `FinWait2` | FIN-WAIT-2, and the application closed | end |
 //!
-//! Whoever tried in vain too often or too long ends the connection; see [`Connection::gives_up`].
+//! A connection ends that tried in vain too often or too long.
 
 use core::time::Duration;
 
@@ -33,16 +33,16 @@ pub struct Timers {
     pub(super) life: Instant,
 }
 
-/// What a deadline is for, when it runs out.
+/// The purpose of a deadline that ran out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
     /// The peer did not answer what was sent.
     Sender(SendTimer),
-    /// What was received is to be acknowledged (RFC 9293 3.8.6.3).
+    /// Acknowledge received text (RFC 9293 3.8.6.3).
     DelayedAck,
     /// The peer was silent for long (RFC 9293 3.8.4).
     KeepAlive,
-    /// Nobody waits for the FIN that the peer does not send.
+    /// No application waits for the FIN that the peer does not send.
     FinWait2,
 }
 
@@ -64,7 +64,7 @@ impl Timers {
         self.ack = self.ack.min(now + delay);
     }
 
-    /// Whether an acknowledgment is being delayed.
+    /// True if an acknowledgment is being delayed.
     pub(super) fn delays_ack(&self) -> bool {
         self.ack != Instant::NEVER
     }
@@ -86,7 +86,7 @@ impl Timers {
     }
 }
 
-/// Whether the deadline `at` ran out; it is then stopped.
+/// True if the deadline `at` ran out; it is then stopped.
 fn take_due(at: &mut Instant, now: Instant) -> bool {
     let due = *at <= now;
     if due {
@@ -174,7 +174,7 @@ impl Connection {
         }
     }
 
-    /// What the last deadline is for, in the state that the connection is in by now.
+    /// The purpose of the last deadline, in the state that the connection is in by now.
     fn purpose_of_life(&self) -> Option<Purpose> {
         match self.transfer.tcb.state {
             State::FinWait2 if self.transfer.tcb.flags.has(Flags::ORPHAN) => {
@@ -189,7 +189,7 @@ impl Connection {
         }
     }
 
-    /// The sender's timer ran out, and nobody answered. Returns whether it is to try again: otherwise the
+    /// The sender's timer ran out, and the peer did not answer. Returns whether it is to try again: otherwise the
     /// connection is over.
     fn counts_as_attempt(&mut self, cx: &mut Context) -> bool {
         self.transfer.tcb.sender.count_attempt();
@@ -206,8 +206,8 @@ impl Connection {
         self.end(cx, CloseReason::TimedOut);
     }
 
-    /// Whether RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
-    pub fn doubts_path(&self, tunables: &Tunables) -> bool {
+    /// True if RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
+    pub fn suspects_path(&self, tunables: &Tunables) -> bool {
         self.transfer.tcb.sender.is_due_after(tunables.doubt_after)
     }
 }

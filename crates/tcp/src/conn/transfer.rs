@@ -57,7 +57,7 @@ impl Transfer {
         }
     }
 
-    /// What a TIME-WAIT record keeps of this connection.
+    /// Returns the part of this connection that a TIME-WAIT record keeps.
     pub(super) fn remains(&self) -> Remains {
         Remains {
             snd_nxt: self.tcb.sender.seq().max,
@@ -69,7 +69,7 @@ impl Transfer {
     }
 
     /// RFC 7323 4.3: which TSval is echoed. RFC 7323 5.3 has this (R3) behind the test of the
-    /// window; here RST, SYN and ACK were judged as well, as in Linux. Whoever forges a segment that
+    /// window; here RST, SYN and ACK were judged as well, as in Linux. The forger of a segment that
     /// is refused could otherwise set TS.Recent ahead, and PAWS would refuse the peer from then on.
     pub(super) fn note_timestamp(&mut self, cx: &Context, seg: &RxSegment<'_>) {
         if !self.tcb.flags.has(Flags::TIMESTAMPS) {
@@ -102,7 +102,7 @@ impl Transfer {
         Identity::tsval(now, self.stamps.offset)
     }
 
-    /// What recovery asks of this connection.
+    /// The view of this connection that recovery needs.
     pub(super) fn path(&self, cx: &Context) -> Path {
         self.tcb.sender.path(
             cx.now,

@@ -10,7 +10,7 @@ use super::out_of_order::OutOfOrder;
 use super::{ChunkPool, ChunkQueue};
 use whimbrel_base::packet::Payload;
 
-/// What arrived and was not read.
+/// Text that arrived and was not read.
 ///
 /// Offsets are 64 bit, counted from the buffer's creation, so that ranges have an order; sequence
 /// numbers appear only at the edge, relative to RCV.NXT.
@@ -21,7 +21,7 @@ pub struct RecvBuffer {
     nxt: u64,
     /// Text beyond RCV.NXT. There while there is some, or the peer's FIN is.
     beyond: Option<Box<OutOfOrder>>,
-    /// An octet of each range that changed last, newest first.
+    /// A byte of each range that changed last, newest first.
     recent: [u64; RECENT],
     /// The offset of the peer's FIN, once it arrived.
     fin: Option<u64>,
@@ -29,7 +29,7 @@ pub struct RecvBuffer {
     urgent: Option<u64>,
 }
 
-/// What became of text out of order.
+/// The outcome of text out of order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Held {
     /// Some of it is new and was kept.
@@ -44,13 +44,13 @@ pub enum Held {
 const RECENT: usize = 4;
 
 impl RecvBuffer {
-    /// Octets in order that nobody read yet.
+    /// Bytes in order that are not read yet.
     #[inline]
     pub fn unread(&self) -> u32 {
         self.ready.len()
     }
 
-    /// Whether nothing is held, in order or out of it.
+    /// True if nothing is held, in order or out of it.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
@@ -59,8 +59,8 @@ impl RecvBuffer {
             && self.urgent.is_none()
     }
 
-    /// Octets of memory that are kept for what is in it: chunks as they were allocated, and what
-    /// names them. At most twice the text, unread and out of order, 64 octets for each range out of order,
+    /// Bytes of memory that are kept for what is in it: chunks as they were allocated, and what
+    /// names them. At most twice the text, unread and out of order, 64 bytes for each range out of order,
     /// and 4,096.
     ///
     /// What was read counts no longer, though a chunk stays as long as the application keeps a part of
@@ -70,7 +70,7 @@ impl RecvBuffer {
         self.ready.pinned() + self.beyond.as_ref().map_or(0, |beyond| beyond.pinned())
     }
 
-    /// Appends text that begins at RCV.NXT, in a chunk of memory of `pins` octets; nothing is held.
+    /// Appends text that begins at RCV.NXT, in a chunk of memory of `pins` bytes; nothing is held.
     #[inline]
     pub fn append_chunk(&mut self, chunk: bytes::Bytes, pins: u32) {
         debug_assert!(!self.has_held(), "what is held may be in order now");
@@ -92,13 +92,13 @@ impl RecvBuffer {
         self.nxt += u64::from(take);
         if let Some(beyond) = &mut self.beyond {
             self.nxt = beyond.release(self.nxt, pool, &mut self.ready);
-            self.let_go();
+            self.release();
         }
         (self.nxt - before) as u32
     }
 
-    /// The first part of the `take` octets that begin `ahead` beyond RCV.NXT which is held already: where
-    /// it begins and ends, in octets beyond RCV.NXT.
+    /// The first part of the `take` bytes that begin `ahead` beyond RCV.NXT which is held already: where
+    /// it begins and ends, in bytes beyond RCV.NXT.
     #[inline]
     pub fn overlap(&self, ahead: u32, take: u32) -> Option<(u32, u32)> {
         self.beyond.as_ref().and_then(|beyond| self.overlap_with(beyond, ahead, take))
@@ -114,7 +114,7 @@ impl RecvBuffer {
         Some((number(held.max(start)), number(held_end.min(end))))
     }
 
-    /// Keeps text that begins `ahead` octets beyond RCV.NXT, unless it would make more than
+    /// Keeps text that begins `ahead` bytes beyond RCV.NXT, unless it would make more than
     /// `limit` ranges.
     pub fn hold(&mut self, ahead: u32, payload: Payload<'_>, text: Text, limit: usize) -> Held {
         let start = self.nxt + u64::from(ahead);
@@ -135,7 +135,7 @@ impl RecvBuffer {
         Held::Kept
     }
 
-    /// The next chunk in order, or its first `most` octets (>= 1). None holds octets from both
+    /// The next chunk in order, or its first `most` bytes (>= 1). None holds bytes from both
     /// sides of the urgent mark, as a read must not cross it (RFC 9293 3.9.1.3).
     pub fn read(&mut self, most: usize) -> Option<bytes::Bytes> {
         let Some(left) = self.urgent_mark() else { return self.ready.pop_up_to(most) };
@@ -148,12 +148,12 @@ impl RecvBuffer {
         Some(chunk)
     }
 
-    /// What can be read, piece by piece; it stays.
+    /// Returns the text that can be read, piece by piece; it stays.
     pub fn peek(&self) -> impl Iterator<Item = &[u8]> {
         self.ready.pieces()
     }
 
-    /// The peer's urgent data end `ahead` octets (>= 1) beyond what was read. Returns whether that is
+    /// The peer's urgent data end `ahead` bytes (>= 1) beyond what was read. Returns whether that is
     /// news.
     pub fn note_urgent(&mut self, ahead: u32) -> bool {
         let end = self.consumed() + u64::from(ahead);
@@ -164,7 +164,7 @@ impl RecvBuffer {
         news
     }
 
-    /// Octets to be read up to the end of the urgent data.
+    /// Bytes to be read up to the end of the urgent data.
     pub fn urgent_mark(&self) -> Option<u32> {
         self.urgent.map(|end| (end - self.consumed()) as u32)
     }
@@ -174,7 +174,7 @@ impl RecvBuffer {
         self.nxt - u64::from(self.ready.len())
     }
 
-    /// The peer's FIN lies `ahead` octets beyond RCV.NXT. Of a peer that contradicts itself counts what came
+    /// The peer's FIN lies `ahead` bytes beyond RCV.NXT. Of a peer that contradicts itself counts what came
     /// first, as SACK may have named it: a FIN in another place, or in front of text that is held, is not
     /// held. In order it will end the stream all the same. Returns whether this one is held.
     pub fn note_fin(&mut self, ahead: u32) -> bool {
@@ -192,7 +192,7 @@ impl RecvBuffer {
         true
     }
 
-    /// The part of the text that begins `ahead` octets beyond RCV.NXT which lies in front of the peer's
+    /// The part of the text that begins `ahead` bytes beyond RCV.NXT which lies in front of the peer's
     /// FIN: nothing behind that is of the stream.
     #[inline]
     pub fn up_to_fin(&self, ahead: u32, text: Text) -> Text {
@@ -202,13 +202,13 @@ impl RecvBuffer {
         Text { take: u64::from(text.take).min(left) as u32, ..text }
     }
 
-    /// Whether the peer's FIN arrived and waits for what lies before it.
+    /// True if the peer's FIN arrived and waits for what lies before it.
     #[inline]
     pub const fn awaits_fin(&self) -> bool {
         self.fin.is_some()
     }
 
-    /// Whether the peer's FIN is the next number expected; it is then taken.
+    /// True if the peer's FIN is the next number expected; it is then taken.
     pub fn take_fin(&mut self) -> bool {
         let due = self.fin == Some(self.nxt);
         if due {
@@ -231,7 +231,7 @@ impl RecvBuffer {
         }
     }
 
-    /// What is held out of order goes.
+    /// Forgets the text that is held out of order.
     #[inline(never)]
     fn forget_beyond(&mut self) {
         self.beyond = None;
@@ -239,14 +239,14 @@ impl RecvBuffer {
         self.recent = [0; RECENT];
     }
 
-    /// Whether text is held out of order, or the FIN.
+    /// True if text is held out of order, or the FIN.
     #[inline]
     pub fn has_held(&self) -> bool {
         self.beyond.is_some()
     }
 
-    /// Lets go of what held text, if none is held any more.
-    fn let_go(&mut self) {
+    /// Releases the memory of held text, if none is held any more.
+    fn release(&mut self) {
         let empty = self.beyond.as_ref().is_some_and(|beyond| beyond.ranges() == 0);
         if empty && self.held_fin().is_none() {
             self.beyond = None;
@@ -287,7 +287,7 @@ impl RecvBuffer {
         }
     }
 
-    /// The held range that the octet at `at` lies in. A FIN held behind it is its last number, as a
+    /// The held range that the byte at `at` lies in. A FIN held behind it is its last number, as a
     /// FIN without text in front is a range of its own.
     fn range_around(&self, at: u64) -> Option<(u64, u64)> {
         let fin = self.held_fin();
@@ -297,7 +297,7 @@ impl RecvBuffer {
         range.filter(|(_, end)| at < *end).or(lone)
     }
 
-    /// Lets go of everything.
+    /// Releases everything.
     pub fn clear(&mut self) {
         self.ready.clear();
         if self.beyond.is_some() {
@@ -329,9 +329,9 @@ impl RecvBuffer {
 /// The part of a payload that lies in the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Text {
-    /// Octets of the payload before it.
+    /// Bytes of the payload before it.
     pub skip: u32,
-    /// Octets of the payload that lie in the window.
+    /// Bytes of the payload that lie in the window.
     pub take: u32,
 }
 

@@ -6,7 +6,7 @@
 //! a stream is read.
 //!
 //! Rejected: a queue to which an owner returns its chunk as it is dropped. It takes an allocation for each
-//! chunk lent, a lock, and a way back to the shard for whoever outlives it.
+//! chunk lent, a lock, and a way back to the shard for owners that outlive it.
 //!
 //! An allocator would do as well but for what it does with memory of this size: it gives back to the
 //! system what lies on top, as soon as 128 KiB do, and faults it in anew for the next frame.
@@ -23,7 +23,7 @@ use whimbrel_base::packet::LARGEST_CHUNK;
 pub struct ChunkPool {
     sizes: [Chunks; SIZES],
     /// Bytes of all chunks of which it has a handle.
-    octets: usize,
+    bytes: usize,
     /// The most that may be.
     most: usize,
 }
@@ -35,22 +35,22 @@ struct Chunks {
     lent: VecDeque<LoanedChunk>,
     /// Those that are known to be free; the one that was used last is used next.
     idle: Vec<BytesMut>,
-    /// The fewest that were idle since the pool was looked at last: nobody needed those.
+    /// The fewest that were idle since the pool was looked at last: those were not needed.
     unneeded: usize,
-    /// Whether any was taken since.
+    /// True if any was taken since.
     in_use: bool,
 }
 
 #[derive(Debug)]
 struct LoanedChunk {
     handle: BytesMut,
-    /// How often it was asked in vain whether it is free.
+    /// The number of times that it was asked in vain whether it is free.
     refusals: u8,
 }
 
 impl Default for ChunkPool {
     fn default() -> Self {
-        Self { sizes: Default::default(), octets: 0, most: Self::MOST }
+        Self { sizes: Default::default(), bytes: 0, most: Self::MOST }
     }
 }
 
@@ -61,23 +61,23 @@ impl ChunkPool {
     /// The largest chunk, bytes: a super-segment.
     pub const LARGEST: usize = LARGEST_CHUNK;
 
-    /// Bytes that a pool keeps at most, if nobody says otherwise.
+    /// Bytes that a pool keeps at most, unless it is set.
     const MOST: usize = 64 << 20;
 
-    /// Chunks that are let go of at a time: each may cost the system the unmapping of its pages.
+    /// Chunks that are released at a time: each may cost the system the unmapping of its pages.
     const AT_A_TIME: usize = 16;
 
-    /// An empty chunk with room for `octets`, or for [`ChunkPool::LARGEST`] if that is less: of the next
+    /// An empty chunk with room for `bytes`, or for [`ChunkPool::LARGEST`] if that is less: of the next
     /// power of two, and of [`ChunkPool::LEAST`] at least.
-    pub fn take(&mut self, octets: usize) -> BytesMut {
-        let size = octets.clamp(Self::LEAST, Self::LARGEST).next_power_of_two();
+    pub fn take(&mut self, bytes: usize) -> BytesMut {
+        let size = bytes.clamp(Self::LEAST, Self::LARGEST).next_power_of_two();
         let index = (size / Self::LEAST).trailing_zeros() as usize;
         let Some(chunks) = self.sizes.get_mut(index) else {
             return BytesMut::with_capacity(size);
         };
-        self.octets -= size * chunks.look_for_idle(size);
+        self.bytes -= size * chunks.look_for_idle(size);
         let mut chunk = chunks.idle.pop().unwrap_or_else(|| {
-            self.octets += size;
+            self.bytes += size;
             BytesMut::with_capacity(size)
         });
         chunks.unneeded = chunks.unneeded.min(chunks.idle.len());
@@ -86,8 +86,8 @@ impl ChunkPool {
         // nothing of what is read.
         let room = chunk.split_off(0);
         chunks.lent.push_back(LoanedChunk { handle: chunk, refusals: 0 });
-        if self.octets > self.most {
-            self.let_go_beyond();
+        if self.bytes > self.most {
+            self.release_beyond();
         }
         room
     }
@@ -99,22 +99,22 @@ impl ChunkPool {
 
     /// Bytes of the chunks that it has a handle of: with connections, with applications, and idle.
     pub const fn octets(&self) -> usize {
-        self.octets
+        self.bytes
     }
 
-    /// Whether it has any.
+    /// True if it has any.
     pub const fn is_empty(&self) -> bool {
-        self.octets == 0
+        self.bytes == 0
     }
 
-    /// Lets go of chunks that were not needed since it was called last, 16 at a time; of a size that nobody
+    /// Releases chunks that were not needed since it was called last, 16 at a time; of a size that nobody
     /// asked for since, all. Those that somebody holds are his from then on. Returns whether more are to go.
     pub fn trim(&mut self) -> bool {
         let mut left = Self::AT_A_TIME;
         let mut size = Self::LEAST;
         for chunks in &mut self.sizes {
-            let gone = chunks.let_go(left);
-            self.octets -= gone * size;
+            let gone = chunks.release(left);
+            self.bytes -= gone * size;
             left -= gone;
             if left == 0 {
                 return true;
@@ -128,17 +128,17 @@ impl ChunkPool {
 
     /// Beyond its bound: as many go as make room for the largest, be they all of the smallest size.
     #[cold]
-    fn let_go_beyond(&mut self) {
+    fn release_beyond(&mut self) {
         for _ in 0..Self::AT_A_TIME {
-            if self.octets <= self.most {
+            if self.bytes <= self.most {
                 return;
             }
-            self.let_go_of_oldest();
+            self.release_oldest();
         }
     }
 
     /// Of the size that takes most memory, an idle one or the one lent first.
-    fn let_go_of_oldest(&mut self) {
+    fn release_oldest(&mut self) {
         let sizes = (0..SIZES).map(|index| Self::LEAST << index);
         let largest = self.sizes.iter_mut().zip(sizes);
         let largest = largest.max_by_key(|(chunks, size)| chunks.len() * size);
@@ -146,7 +146,7 @@ impl ChunkPool {
             && (chunks.idle.pop().is_some() || chunks.lent.pop_front().is_some())
         {
             chunks.unneeded = chunks.unneeded.min(chunks.idle.len());
-            self.octets -= size;
+            self.bytes -= size;
         }
     }
 }
@@ -157,7 +157,7 @@ impl Chunks {
     }
 
     /// Asks those that were lent first whether they are free: more than are taken at a time, so that all are
-    /// found. Returns how many it let go of, as somebody holds them for long.
+    /// found. Returns the number of those that it gave up, as an owner holds them for long.
     fn look_for_idle(&mut self, size: usize) -> usize {
         let mut gone = 0;
         for _ in 0..ASKED {
@@ -165,7 +165,7 @@ impl Chunks {
             if handle.try_reclaim(size) {
                 self.idle.push(handle);
             } else if refusals < PATIENCE {
-                // To the end: one that somebody holds must not keep those behind it from being asked.
+                // To the end: one that has an owner must not keep those behind it from being asked.
                 self.lent.push_back(LoanedChunk { handle, refusals: refusals + 1 });
             } else {
                 gone += 1;
@@ -174,8 +174,8 @@ impl Chunks {
         gone
     }
 
-    /// Lets go of up to `most` that were not needed; returns how many that were.
-    fn let_go(&mut self, most: usize) -> usize {
+    /// Releases up to `most` that were not needed; returns how many that were.
+    fn release(&mut self, most: usize) -> usize {
         let idle = self.unneeded.min(most);
         self.idle.drain(..idle);
         self.unneeded -= idle;
@@ -192,7 +192,7 @@ impl Chunks {
 const SIZES: usize = 5;
 /// Chunks that are asked whether they are free, each time one is taken.
 const ASKED: usize = 2;
-/// How often one is asked in vain before it is left to who holds it.
+/// The number of times that one is asked in vain before it is left to who holds it.
 const PATIENCE: u8 = 16;
 
 #[cfg(test)]

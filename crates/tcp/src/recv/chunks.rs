@@ -1,7 +1,7 @@
-//! A queue of received octets in chunks, filled by copying and emptied by reference. What comes in a chunk
+//! A queue of received bytes in chunks, filled by copying and emptied by reference. What comes in a chunk
 //! that it nearly fills is not copied.
 //!
-//! Chunks are filled to their last octet before the next is opened, and none is opened that is more than
+//! Chunks are filled to their last byte before the next is opened, and none is opened that is more than
 //! twice the text at hand for it, or half of what is unread (and [`ChunkQueue::LEAST`]); the rest of one
 //! that is mostly read is copied. So the memory behind the queue stays within twice its text and a constant,
 //! whatever the size of the pieces it came in and is read in: a small text never keeps a large chunk. What
@@ -17,18 +17,18 @@ use super::ChunkPool;
 use super::part::each_part;
 use whimbrel_base::packet::Payload;
 
-/// Contiguous octets of a stream, in chunks that an application can keep.
+/// Contiguous bytes of a stream, in chunks that an application can keep.
 ///
-/// A peer that sends an octet at a time must not cost a chunk an octet: text is appended to the
+/// A peer that sends a byte at a time must not cost a chunk a byte: text is appended to the
 /// last chunk while it has room.
 #[derive(Debug, Default)]
 pub struct ChunkQueue {
     full: VecDeque<SealedChunk>,
     /// The chunk being filled, behind all others: it has text, and room.
     tail: BytesMut,
-    /// Octets of memory behind `tail`: of what was read of it as well.
+    /// Bytes of memory behind `tail`: of what was read of it as well.
     tail_pins: u32,
-    octets: u32,
+    bytes: u32,
     /// The sum of what the chunks of `full` pin.
     pinned: usize,
 }
@@ -37,7 +37,7 @@ pub struct ChunkQueue {
 #[derive(Debug)]
 struct SealedChunk {
     text: Bytes,
-    /// Octets of memory that stay as long as it does.
+    /// Bytes of memory that stay as long as it does.
     pins: u32,
 }
 
@@ -45,7 +45,7 @@ impl ChunkQueue {
     /// The room of a chunk of the allocator's that is opened for more than its first text, at most.
     const CHUNK: usize = 2048;
 
-    /// The same, at least.
+    /// The least of these.
     const LEAST: usize = 256;
 
     /// What a chunk may pin beyond twice what is left of its text: less is not worth a copy.
@@ -54,19 +54,19 @@ impl ChunkQueue {
     /// Places for chunks that are kept when no chunk is left.
     const PLACES: usize = 4;
 
-    /// Octets in the queue.
+    /// Bytes in the queue.
     #[inline]
     pub fn len(&self) -> u32 {
-        self.octets
+        self.bytes
     }
 
-    /// Whether nothing is held.
+    /// True if nothing is held.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.octets == 0
+        self.bytes == 0
     }
 
-    /// Octets of memory that are kept for it: chunks as they were allocated, and the places that name
+    /// Bytes of memory that are kept for it: chunks as they were allocated, and the places that name
     /// them. At most twice the text and 2,560.
     #[inline]
     pub fn pinned(&self) -> usize {
@@ -74,7 +74,7 @@ impl ChunkQueue {
         self.pinned + self.tail_pins as usize + places
     }
 
-    /// Appends `take` octets of `payload` after its first `skip`: a copy, unless it is text in a chunk, and
+    /// Appends `take` bytes of `payload` after its first `skip`: a copy, unless it is text in a chunk, and
     /// they are all of it.
     pub fn append(&mut self, pool: &mut ChunkPool, payload: Payload<'_>, skip: u32, take: u32) {
         if let Payload::InChunk(text) = payload
@@ -89,42 +89,42 @@ impl ChunkQueue {
         });
     }
 
-    /// Appends a chunk as it is, of memory of `pins` octets.
+    /// Appends a chunk as it is, of memory of `pins` bytes.
     #[inline]
     pub fn push(&mut self, text: Bytes, pins: u32) {
         if !self.tail.is_empty() {
             self.close_tail();
         }
-        self.octets += text.len() as u32;
+        self.bytes += text.len() as u32;
         self.push_full(text, pins);
     }
 
-    /// Appends a copy of the octets, to the last chunk if there is room; `more` follow at once.
+    /// Appends a copy of the bytes, to the last chunk if there is room; `more` follow at once.
     #[inline]
     pub fn copy(&mut self, pool: &mut ChunkPool, text: &[u8], more: usize) {
         // Room remains: a chunk without is closed at once.
         if text.len() < self.tail.capacity() - self.tail.len() {
             self.tail.extend_from_slice(text);
-            self.octets += text.len() as u32;
+            self.bytes += text.len() as u32;
         } else {
             self.copy_beyond(pool, text, more);
         }
     }
 
-    /// The first chunk, or its first `most` octets (>= 1) if it has more; the rest stays.
+    /// The first chunk, or its first `most` bytes (>= 1) if it has more; the rest stays.
     pub fn pop_up_to(&mut self, most: usize) -> Option<Bytes> {
         let text = match self.full.front() {
             Some(first) if first.text.len() <= most => self.pop_full()?,
             _ => self.pop_part(most)?,
         };
-        self.octets -= text.len() as u32;
+        self.bytes -= text.len() as u32;
         if self.tail_pins as usize > Self::CHUNK + HEADER {
             self.trim_tail();
         }
         Some(text)
     }
 
-    /// The first `most` octets of the first chunk, or what the last one has so far.
+    /// The first `most` bytes of the first chunk, or what the last one has so far.
     #[inline(never)]
     fn pop_part(&mut self, most: usize) -> Option<Bytes> {
         Some(match self.full.front_mut() {
@@ -140,24 +140,24 @@ impl ChunkQueue {
         })
     }
 
-    /// Its octets in order, piece by piece; they stay.
+    /// Its bytes in order, piece by piece; they stay.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         self.full.iter().map(|chunk| &chunk.text[..]).chain(core::iter::once(&self.tail[..]))
     }
 
-    /// Lets go of everything, and keeps the room for a few chunks.
+    /// Releases everything, and keeps the room for a few chunks.
     #[inline]
     pub fn clear(&mut self) {
         if self.full.capacity() > Self::PLACES || !self.full.is_empty() || self.tail_pins > 0 {
-            self.let_go();
+            self.release();
         }
-        self.octets = 0;
+        self.bytes = 0;
         self.pinned = 0;
     }
 
     /// What is held goes, and room beyond that for a few chunks.
     #[inline(never)]
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         if self.full.capacity() > Self::PLACES {
             self.full = VecDeque::new();
         } else if !self.full.is_empty() {
@@ -179,7 +179,7 @@ impl ChunkQueue {
         // Of most short connections the first chunk is the only one, and it is read at once: it is as
         // large as its text, as is text that would fill more than a chunk of the allocator's.
         let first = self.is_empty() && more == 0;
-        self.octets += text.len() as u32;
+        self.bytes += text.len() as u32;
         while !rest.is_empty() {
             let capacity = self.room_for(rest.len() + more);
             if capacity <= Self::CHUNK && (first || rest.len() >= capacity) {
@@ -195,11 +195,11 @@ impl ChunkQueue {
         }
     }
 
-    /// The room of a chunk that is opened for `text` octets and what may follow: of a pool's if they need
+    /// The room of a chunk that is opened for `text` bytes and what may follow: of a pool's if they need
     /// more than half of it, or half of what is unread does not fit in less.
     fn room_for(&self, text: usize) -> usize {
-        let usual = (self.octets as usize).clamp(Self::LEAST, Self::CHUNK);
-        let (half, least) = (self.octets as usize / 2, ChunkPool::LEAST);
+        let usual = (self.bytes as usize).clamp(Self::LEAST, Self::CHUNK);
+        let (half, least) = (self.bytes as usize / 2, ChunkPool::LEAST);
         if text <= Self::CHUNK && half < least {
             return usual;
         }
@@ -252,7 +252,7 @@ impl ChunkQueue {
     /// Something was read: what is left of the text must not keep much more than itself.
     #[inline(never)]
     fn trim_tail(&mut self) {
-        if self.pinned() > 2 * self.octets as usize + Self::SPARE {
+        if self.pinned() > 2 * self.bytes as usize + Self::SPARE {
             let (tail, _) = self.take_tail();
             self.push_full(Bytes::copy_from_slice(&tail), tail.len() as u32);
         }
@@ -270,5 +270,5 @@ impl ChunkQueue {
     }
 }
 
-/// Octets of the record by which memory is shared, once it is.
+/// Bytes of the record by which memory is shared, once it is.
 const HEADER: usize = 40;

@@ -5,7 +5,7 @@
 //! bounds as well.
 //!
 //! Chunks are of any size up to [`Log::CHUNK`] and of their text's if that is more; a pool's can stand
-//! beside them as another [`Memory`], whose `pins` says what it takes.
+//! next to them as another [`Memory`], whose `pins` says what it takes.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,16 +23,16 @@ pub(super) struct Log {
     open: Option<u32>,
     /// The first of the places in `chunks` that are free; each names the next.
     vacant: Option<u32>,
-    /// Octets of text that are still named by a part.
+    /// Bytes of text that are still named by a part.
     live: usize,
-    /// Octets of memory in all chunks.
+    /// Bytes of memory in all chunks.
     pinned: usize,
 }
 
 #[derive(Debug)]
 struct LogChunk {
     memory: Memory,
-    /// Octets of text in it that are wanted.
+    /// Bytes of text in it that are wanted.
     live: u32,
 }
 
@@ -58,8 +58,8 @@ pub(super) struct Ready<'a> {
 impl Add<u32> for Place {
     type Output = Self;
 
-    fn add(self, octets: u32) -> Self {
-        Self { at: self.at + octets, ..self }
+    fn add(self, bytes: u32) -> Self {
+        Self { at: self.at + bytes, ..self }
     }
 }
 
@@ -67,29 +67,29 @@ impl Log {
     /// The room of a chunk, at most, unless a text is longer.
     pub(super) const CHUNK: usize = 16_384;
 
-    /// The same, at least.
+    /// The least of these.
     const LEAST: usize = 256;
 
-    /// Octets: what is shorter is copied to where it is read, rather than its chunk handed over.
+    /// Bytes: what is shorter is copied to where it is read, rather than its chunk handed over.
     const WORTH: usize = 2048;
 
-    /// Octets of text in it.
+    /// Bytes of text in it.
     pub(super) const fn live(&self) -> usize {
         self.live
     }
 
-    /// Octets of memory that are kept for it.
+    /// Bytes of memory that are kept for it.
     pub(super) const fn pinned(&self) -> usize {
         self.pinned + self.chunks.capacity() * size_of::<LogChunk>()
     }
 
-    /// The room of a chunk that is opened for `text` octets and what may follow.
+    /// The room of a chunk that is opened for `text` bytes and what may follow.
     pub(super) fn room_for(&self, text: usize) -> usize {
         text.max((self.live / 4).clamp(Self::LEAST, Self::CHUNK))
     }
 
-    /// Writes down as much of `text` (>= 1 octet) as the chunk that is open has room for, if it has
-    /// any, and otherwise as one of `room` octets has (>= 1). The rest stays in `text`.
+    /// Writes down as much of `text` (>= 1 byte) as the chunk that is open has room for, if it has
+    /// any, and otherwise as one of `room` bytes has (>= 1). The rest stays in `text`.
     pub(super) fn write(&mut self, text: &mut &[u8], room: usize) -> (Place, u32) {
         let has_room = |chunk: &LogChunk| match &chunk.memory {
             Memory::Copied(written) => written.len() < written.capacity(),
@@ -112,13 +112,13 @@ impl Log {
         (place, now.len() as u32)
     }
 
-    /// The `len` octets of text at `place`.
+    /// The `len` bytes of text at `place`.
     pub(super) fn text(&self, place: Place, len: u32) -> &[u8] {
         let chunk = self.chunks.get(place.chunk as usize);
         chunk.map_or(&[], |chunk| chunk.memory.text(place.at, len))
     }
 
-    /// The `len` octets at `place` are wanted here no longer; those after the first `known` go to
+    /// The `len` bytes at `place` are wanted here no longer; those after the first `known` go to
     /// `ready`. With the last text of a chunk that goes itself, unless much of it is something else.
     pub(super) fn release(&mut self, place: Place, len: u32, known: u32, ready: &mut Ready<'_>) {
         let (from, left) = (place.at + known, len - known);
@@ -217,7 +217,7 @@ impl Adopted {
     }
 }
 
-/// Whether `used` octets are enough of the `pins` that stay for them.
+/// True if `used` bytes are enough of the `pins` that stay for them.
 const fn is_worth(used: u32, pins: usize) -> bool {
     4 * used as usize >= 3 * pins
 }

@@ -4,16 +4,16 @@
 //! stream: a *piece* is what stands together both in the stream and in the log, a *range* is pieces
 //! that touch (RFC 2018 names ranges). Text behind the piece that was written last makes that longer;
 //! anything else makes a piece, at the cost of a place in a tree, and never moves another. So a packet
-//! costs its own octets and a look-up or two, and the gaps that it fills.
+//! costs its own bytes and a look-up or two, and the gaps that it fills.
 //!
-//! What that leaves behind, pieces of an octet that touch, gaps in the log where text was that is in
+//! What that leaves behind, pieces of a byte that touch, gaps in the log where text was that is in
 //! order now, is put right by writing down anew what is small or lies in a poorly used chunk, once it
-//! takes more memory than is allowed: twice the text and 64 octets a range. It then takes about half
+//! takes more memory than is allowed: twice the text and 64 bytes a range. It then takes about half
 //! of that, and as each packet adds a fixed amount to what must be put right, those that follow bear a
 //! fixed amount of the work each.
 //!
 //! Rejected: a queue of chunks for each range, as it was. Joining two moved all chunks of one of them,
-//! for each packet of a peer that sends the last octet first; and an octet between holes had a chunk.
+//! for each packet of a peer that sends the last byte first; and a byte between holes had a chunk.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -34,7 +34,7 @@ pub(super) struct OutOfOrder {
     log: Log,
 }
 
-/// What stands together in the stream and in the log.
+/// A range that stands together in the stream and in the log.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     len: u32,
@@ -42,28 +42,28 @@ struct Piece {
 }
 
 impl OutOfOrder {
-    /// Shorter pieces than this, octets, are joined to those they touch when all is put right.
+    /// Shorter pieces than this, bytes, are joined to those they touch when all is put right.
     const SMALL: u32 = 1024;
 
-    /// What may be kept for a connection beside what its text and its ranges account for, octets.
+    /// The bytes that may be kept for a connection in addition to its text and its ranges.
     const SPARE: usize = 1536;
 
-    /// Octets that a piece takes in its tree, at most: a leaf of 11 places (232) that is as empty as
+    /// Bytes that a piece takes in its tree, at most: a leaf of 11 places (232) that is as empty as
     /// leaves become (5, and one above), and its share of the nodes above (328 for 12 leaves' worth).
     const PIECE: usize = 50;
 
     /// The same of a joined range, with leaves of 192 and nodes of 288.
     const JOINED: usize = 42;
 
-    /// Octets of the first leaf of either tree, rounded up so that the above holds from the first on.
+    /// Bytes of the first leaf of either tree, rounded up so that the above holds from the first on.
     const LEAVES: usize = 248 + 216;
 
-    /// How many ranges there are.
+    /// The number of ranges there are.
     pub(super) fn ranges(&self) -> usize {
         self.ranges
     }
 
-    /// Octets of memory that are kept: the log, the trees, itself. At most twice the text, 64 for each
+    /// Bytes of memory that are kept: the log, the trees, itself. At most twice the text, 64 for each
     /// range and 1,536.
     #[inline]
     pub(super) fn pinned(&self) -> usize {
@@ -72,7 +72,7 @@ impl OutOfOrder {
         size_of::<Self>() + trees + self.log.pinned()
     }
 
-    /// Whether more is kept than may be.
+    /// True if more is kept than may be.
     #[inline]
     fn is_wasteful(&self) -> bool {
         self.pinned() > 2 * self.log.live() + 64 * self.ranges + Self::SPARE
@@ -100,7 +100,7 @@ impl OutOfOrder {
         })
     }
 
-    /// The first range that has an octet in `start .. end`.
+    /// The first range that has a byte in `start .. end`.
     pub(super) fn first_within(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let around = self.around(start).filter(|(_, range_end)| *range_end > start);
         around.or_else(|| {
@@ -109,13 +109,13 @@ impl OutOfOrder {
         })
     }
 
-    /// Whether a range begins in `start ..= end`.
+    /// True if a range begins in `start ..= end`.
     pub(super) fn begins_within(&self, start: u64, end: u64) -> bool {
         self.pieces.range(start..=end).next().is_some()
     }
 
     /// Writes down what is new of the text at `start .. end`, which is `payload` after its first `skip`
-    /// octets, and joins it to what it touches.
+    /// bytes, and joins it to what it touches.
     pub(super) fn insert(&mut self, start: u64, end: u64, payload: Payload<'_>, skip: u32) {
         let (begin, mut at) = self.around(start).unwrap_or((start, start));
         self.ranges += usize::from(begin == at);

@@ -1,14 +1,14 @@
-//! What of a payload is to be kept.
+//! The part of a payload that is to be kept.
 
 use whimbrel_base::packet::Payload;
 
-/// Hands `each` the `take` octets of `payload` after its first `skip`, in order, in as many parts as they
+/// Hands `each` the `take` bytes of `payload` after its first `skip`, in order, in as many parts as they
 /// came in.
 #[inline]
 pub(super) fn each_part(payload: Payload<'_>, skip: u32, take: u32, mut each: impl FnMut(&[u8])) {
     let (skip, take) = (skip as usize, take as usize);
     match payload {
-        Payload::Borrowed(octets) => each(octets.get(skip..skip + take).unwrap_or_default()),
+        Payload::Borrowed(bytes) => each(bytes.get(skip..skip + take).unwrap_or_default()),
         Payload::Gathered(slices) => each_within(slices, skip, take, each),
         Payload::InChunk(text) => each(text.octets().get(skip..skip + take).unwrap_or_default()),
     }

@@ -12,15 +12,15 @@ use crate::{RxSegment, Tunables};
 #[derive(Debug)]
 pub struct Receiver {
     seq: RecvSequence,
-    /// Octets that may wait to be read.
+    /// Bytes that may wait to be read.
     size: u32,
-    /// The MSS that we announce, octets of a segment's text and options.
+    /// The MSS that we announce, bytes of a segment's text and options.
     advertised_mss: u16,
     /// Segments received and not acknowledged.
     unacked_segs: u16,
     /// Acknowledgments to be sent now: more than one only where duplicates must be counted.
     acks_owed: u8,
-    /// How our window fields are scaled.
+    /// The scale of our window fields.
     scale: WindowScale,
     /// The peer's FIN was taken: RCV.NXT is beyond it.
     fin_received: bool,
@@ -28,22 +28,22 @@ pub struct Receiver {
     overpromised: bool,
 }
 
-/// What bounds the window, beside the receiver's own size and the field that tells of it.
+/// Bounds of the window other than the receiver's own size and the window field.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowBounds {
-    /// Octets in order that nobody read yet.
+    /// Bytes in order that are not read yet.
     pub unread: u32,
-    /// The most octets that application and memory let us announce; `u32::MAX` without a limit.
+    /// The most bytes that application and memory let us announce; `u32::MAX` without a limit.
     pub most: u32,
-    /// Whether memory is short, and this connection gets little.
+    /// True if memory is short, and this connection gets little.
     pub is_memory_limited: bool,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u32,
 }
 
-/// How a connection begins.
+/// The beginning of a connection.
 impl Receiver {
-    /// One that knows no number of the peer's, with a buffer of `size` octets; announces `mss`.
+    /// One that knows no number of the peer's, with a buffer of `size` bytes; announces `mss`.
     pub fn new(size: u32, mss: u16) -> Self {
         Self {
             seq: RecvSequence::new(SeqNum::new(0), WindowSize::default()),
@@ -62,7 +62,7 @@ impl Receiver {
         self.seq = RecvSequence::new(irs + 1, window);
     }
 
-    /// What the SYN-ACK announced was `window`, which stays promised (RFC 9293 3.8.6).
+    /// Takes `window` as announced by the SYN-ACK: it stays promised (RFC 9293 3.8.6).
     pub fn set_first_window(&mut self, window: WindowSize) {
         self.seq.edge = self.seq.nxt + window.get();
     }
@@ -79,12 +79,12 @@ impl Receiver {
         self.overpromised = true;
     }
 
-    /// Announces no more than `most` octets as MSS.
+    /// Announces no more than `most` bytes as MSS.
     pub fn limit_mss(&mut self, most: u16) {
         self.advertised_mss = self.advertised_mss.min(most);
     }
 
-    /// From now on `size` octets may wait to be read. A window that was announced is not taken back.
+    /// From now on `size` bytes may wait to be read. A window that was announced is not taken back.
     pub const fn set_size(&mut self, size: u32) {
         if size < self.size {
             // RFC 9293 3.8.6: "A TCP receiver SHOULD NOT shrink the window, i.e., move the right
@@ -94,13 +94,13 @@ impl Receiver {
         self.size = size;
     }
 
-    /// The buffer is `size` octets from now on, more than it was.
+    /// The buffer is `size` bytes from now on, more than it was.
     pub fn grow(&mut self, size: u32) {
         debug_assert!(size > self.size, "it grows");
         self.size = size;
     }
 
-    /// The buffer is `size` octets, which is no less than it was: whole segments, once their size is
+    /// The buffer is `size` bytes, which is no less than it was: whole segments, once their size is
     /// known.
     pub fn round_size(&mut self, size: u32) {
         debug_assert!(size >= self.size, "rounded up");
@@ -108,7 +108,7 @@ impl Receiver {
     }
 }
 
-/// What can be asked of a receiver at any time.
+/// Queries that are possible at any time.
 impl Receiver {
     /// The receive sequence variables.
     #[inline]
@@ -122,12 +122,12 @@ impl Receiver {
         self.seq.nxt
     }
 
-    /// How our window fields are scaled: offered while opening, and agreed upon since.
+    /// The scale of our window fields: offered while opening, and agreed upon since.
     pub const fn scale(&self) -> WindowScale {
         self.scale
     }
 
-    /// The octets that one in the window field stands for.
+    /// The bytes that one in the window field stands for.
     pub fn unit(&self) -> u32 {
         RawWindow::new(1).scaled(self.scale).get()
     }
@@ -138,37 +138,37 @@ impl Receiver {
         self.seq.raw_window(self.scale)
     }
 
-    /// The MSS that we announce, octets.
+    /// The MSS that we announce, bytes.
     pub const fn advertised_mss(&self) -> u16 {
         self.advertised_mss
     }
 
-    /// Octets that may wait to be read.
+    /// Bytes that may wait to be read.
     pub const fn size(&self) -> u32 {
         self.size
     }
 
-    /// The most octets that the buffer lets us announce at once, and `most`.
+    /// The most bytes that the buffer lets us announce at once, and `most`.
     #[inline]
     pub fn limit(&self, most: u32) -> u32 {
         self.size.min(most)
     }
 
-    /// Whether the peer's FIN was taken: the stream has an end.
+    /// True if the peer's FIN was taken: the stream has an end.
     #[inline]
     pub const fn fin_received(&self) -> bool {
         self.fin_received
     }
 
-    /// Whether the window may exceed the buffer, because it was promised before.
+    /// True if the window may exceed the buffer, because it was promised before.
     pub const fn is_overpromised(&self) -> bool {
         self.overpromised
     }
 }
 
-/// What arrives: segments, text in order, and the peer's FIN.
+/// Arrivals: segments, text in order, and the peer's FIN.
 impl Receiver {
-    /// Whether any of `len` numbers from `seq` on lies in the window (RFC 9293 3.10.7.4, the first check).
+    /// True if any of `len` numbers from `seq` on lies in the window (RFC 9293 3.10.7.4, the first check).
     #[inline]
     pub fn accepts(&self, seq: SeqNum, len: u32) -> bool {
         let (nxt, edge) = (self.seq.nxt, self.seq.edge);
@@ -186,7 +186,7 @@ impl Receiver {
         }
     }
 
-    /// The part of the segment's `len` octets that lies in the window: from RCV.NXT to the right edge.
+    /// The part of the segment's `len` bytes that lies in the window: from RCV.NXT to the right edge.
     pub fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
         let (seq, nxt) = (seg.text_seq(), self.seq.nxt);
         let skip = if seq.before(nxt) { nxt.offset_from(seq) } else { 0 };
@@ -197,17 +197,17 @@ impl Receiver {
         Text { skip, take: (len - skip).min(room) }
     }
 
-    /// Where a FIN that has the number `end` lies, in octets beyond RCV.NXT, if it may be taken. One
+    /// Where a FIN that has the number `end` lies, in bytes beyond RCV.NXT, if it may be taken. One
     /// beyond the window goes with the text in front of it: it will come again.
     pub fn place_of_fin(&self, end: SeqNum) -> Option<u32> {
         let within = end.at_or_after(self.seq.nxt) && end.at_or_before(self.seq.edge);
         (within && !self.fin_received).then(|| end.offset_from(self.seq.nxt))
     }
 
-    /// `octets` more of the stream are in order.
+    /// `bytes` more of the stream are in order.
     #[inline]
-    pub fn advance(&mut self, octets: u32) {
-        self.seq.nxt += octets;
+    pub fn advance(&mut self, bytes: u32) {
+        self.seq.nxt += bytes;
     }
 
     /// Text in order came in `segs` segments. Returns how many are not acknowledged now.
@@ -230,18 +230,18 @@ impl Receiver {
 
 /// Which acknowledgments are owed to the peer.
 impl Receiver {
-    /// Whether an acknowledgment is to be sent now.
+    /// True if an acknowledgment is to be sent now.
     #[inline]
-    pub const fn owes_ack(&self) -> bool {
+    pub const fn ack_pending(&self) -> bool {
         self.acks_owed > 0
     }
 
-    /// Whether something arrived in order that no segment of ours acknowledged.
+    /// True if something arrived in order that no segment of ours acknowledged.
     pub fn is_behind(&self) -> bool {
         self.seq.last_ack != self.seq.nxt
     }
 
-    /// What was received is to be acknowledged now; one acknowledgment serves for all of a burst.
+    /// Owes an acknowledgment of all that was received; one serves for all of a burst.
     #[inline]
     pub fn owe_ack(&mut self) {
         self.acks_owed = self.acks_owed.max(1);
@@ -284,7 +284,7 @@ impl Receiver {
 
 /// The window to announce.
 impl Receiver {
-    /// The right edge to announce now, if it moves by `least` octets.
+    /// The right edge to announce now, if it moves by `least` bytes.
     fn judge_edge(&self, bounds: &WindowBounds, least: u32) -> SeqNum {
         self.seq.judge_edge(self.room(bounds), self.most_window(bounds), least)
     }
@@ -299,7 +299,7 @@ impl Receiver {
     }
 
     /// The edge, moved so that the window is all that is free of the buffer, rounded up to the unit of
-    /// the field that tells of it: each octet less would be a unit less in the field. What the field
+    /// the field that tells of it: each byte less would be a unit less in the field. What the field
     /// cannot tell of is taken all the same.
     // By value: by reference they would stand in memory for the other rule, too.
     #[cold]
@@ -316,7 +316,7 @@ impl Receiver {
         if is_moving && whole.after(edge) { whole } else { edge }
     }
 
-    /// The octets that the peer may be told are free.
+    /// The bytes that the peer may be told are free.
     fn room(&self, bounds: &WindowBounds) -> u32 {
         let most = self.most_window(bounds);
         let size = if bounds.is_memory_limited { most } else { self.size.max(most) };
@@ -341,7 +341,7 @@ impl Receiver {
         }
     }
 
-    /// Whether so little is announced that reading may call for a window update. While plenty is, the
+    /// True if so little is announced that reading may call for a window update. While plenty is, the
     /// acknowledgment of what the peer sends next will carry it; below half of the buffer the peer
     /// might be waiting for it. Half of what a SYN can announce is plenty, too, else each handshake
     /// would end with an update: unless the peer's segments are longer, and it waits until it can send
@@ -351,7 +351,7 @@ impl Receiver {
         self.seq.wnd() < PLENTY.max(u32::from(self.advertised_mss))
     }
 
-    /// Whether reading freed so much that the peer should hear of it without waiting for an
+    /// True if reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
     pub fn window_update_pending(&self, bounds: &WindowBounds) -> bool {
         let half = self.most_window(bounds) / 2;
@@ -370,13 +370,13 @@ pub(crate) fn recv_scale(tunables: &Tunables, buffer: u32) -> WindowScale {
 
 #[cfg(test)]
 impl Receiver {
-    /// As if `octets` more of the stream had been received, acknowledged and read.
-    pub fn skip(&mut self, octets: u32) {
+    /// As if `bytes` more of the stream had been received, acknowledged and read.
+    pub fn skip(&mut self, bytes: u32) {
         for number in [&mut self.seq.nxt, &mut self.seq.edge, &mut self.seq.last_ack] {
-            *number += octets;
+            *number += bytes;
         }
     }
 }
 
-/// Octets: half of the window that every SYN can announce.
+/// Bytes: half of the window that every SYN can announce.
 const PLENTY: u32 = 32_768;

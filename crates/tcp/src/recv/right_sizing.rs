@@ -11,25 +11,25 @@
 
 use whimbrel_base::Tick;
 
-/// What was read in the round trip under way, and in the one before.
+/// The bytes that were read in the round trip under way, and in the one before.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RightSizing {
-    /// What had been read in all when it began, octets modulo 2^32.
+    /// The bytes that had been read in all when it began, modulo 2^32.
     from: u32,
     /// When it began: our TSval, or microseconds modulo 2^32.
     since: u32,
-    /// Octets that were read in the one before; 0: none was looked at.
+    /// Bytes that were read in the one before; 0: none was looked at.
     last: u32,
     /// When the text came that has been unread for longest, if some is.
     unread_since: Tick,
 }
 
-/// By what the end of a round trip is told.
+/// The evidence that a round trip has ended.
 #[derive(Clone, Copy, Debug)]
 pub enum RoundTripEnd {
     /// A segment echoes one of our timestamps.
     Echo {
-        /// What our TSval is when the segment arrives, milliseconds modulo 2^32.
+        /// Our TSval when the segment arrives, milliseconds modulo 2^32.
         now: u32,
         /// The TSecr of the segment: what our TSval was when it was sent.
         echo: u32,
@@ -45,14 +45,14 @@ pub enum RoundTripEnd {
 }
 
 impl RightSizing {
-    /// Whether text that brings what arrived to `received` octets is to be looked at, if the buffer has
+    /// True if text that brings what arrived to `received` bytes is to be looked at, if the buffer has
     /// `size`.
     #[inline]
     pub fn is_due(&self, received: u64, size: u32) -> bool {
         (received as u32).wrapping_sub(self.from) >= size / 8
     }
 
-    /// The application has read `read` octets in all, modulo 2^32, of a buffer of `size`. Returns how
+    /// The application has read `read` bytes in all, modulo 2^32, of a buffer of `size`. Returns how
     /// large that should be, if a round trip is over.
     pub fn on_text(&mut self, read: u32, size: u32, mss: u32, trip: RoundTripEnd) -> Option<u32> {
         let copied = read.wrapping_sub(self.from);
@@ -71,7 +71,7 @@ impl RightSizing {
         if !is_over {
             return None;
         }
-        // Of whoever reads less than that the buffer holds more than any sender has under way.
+        // Of an application that reads less than that the buffer holds more than any sender has under way.
         let needed = if copied < size / 8 { 0 } else { needed(copied, self.last, mss) };
         *self = Self { from: read, since: now, last: copied.max(1), ..*self };
         Some(needed)
@@ -89,7 +89,7 @@ impl RightSizing {
     }
 }
 
-/// The buffer for a path that brought `copied` octets in a round trip and `last` in the one before: twice
+/// The buffer for a path that brought `copied` bytes in a round trip and `last` in the one before: twice
 /// that, 16 segments for what is late, and twice as much more as the share by which it grew, up to the
 /// doubling of slow start.
 fn needed(copied: u32, last: u32, mss: u32) -> u32 {

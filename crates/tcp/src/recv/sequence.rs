@@ -40,7 +40,7 @@ impl RecvSequence {
         self.edge.offset_from(self.nxt)
     }
 
-    /// The right edge that `free` octets of buffer allow, or the present one if moving it by so
+    /// The right edge that `free` bytes of buffer allow, or the present one if moving it by so
     /// little would only provoke small segments.
     #[inline]
     pub fn judge_edge(&self, free: u32, buffer: u32, mss: u32) -> SeqNum {

@@ -8,9 +8,9 @@ use bytes::{Bytes, BytesMut};
 /// as any text in it does, and is used again once none is left.
 #[derive(Debug)]
 pub struct ShortTexts {
-    /// What is free of the chunk that is being filled.
+    /// The free part of the chunk that is being filled.
     room: BytesMut,
-    /// What is left of the chunks before; the one that was filled first in front.
+    /// The rest of the chunks before; the one that was filled first in front.
     filled: VecDeque<BytesMut>,
 }
 
@@ -21,17 +21,17 @@ impl Default for ShortTexts {
 }
 
 impl ShortTexts {
-    /// The longest, octets.
+    /// The longest, bytes.
     pub const MOST: usize = 512;
 
-    /// The room of a chunk, octets: what one text can pin at most, no more than a second text of an octet
+    /// The room of a chunk, bytes: what one text can pin at most, no more than a second text of a byte
     /// would open for its connection alone.
     pub const CHUNK: usize = 2048;
 
     /// Filled chunks that are kept until their texts are gone, at most: what 64 connections at a time fill.
     const FILLED: usize = 16;
 
-    /// Copies a text, at most [`ShortTexts::MOST`] octets.
+    /// Copies a text, at most [`ShortTexts::MOST`] bytes.
     pub(crate) fn keep(&mut self, text: &[u8]) -> Bytes {
         debug_assert!(text.len() <= Self::MOST, "a long text would pin what is short");
         if self.room.capacity() < text.len() {
@@ -41,7 +41,7 @@ impl ShortTexts {
         self.room.split().freeze()
     }
 
-    /// The chunk that was filled first, if nobody has a text of it any more, or a new one.
+    /// The chunk that was filled first, if no text of it is in use any more, or a new one.
     #[inline(never)]
     fn take_chunk(&mut self) {
         self.filled.push_back(core::mem::take(&mut self.room));

@@ -3,9 +3,9 @@
 /// The purpose of the sender's timer, and the attempts that it counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempts {
-    /// What the timer does when it runs out.
+    /// The action of the timer when it runs out.
     pub(super) timer: SendTimer,
-    /// How often it ran out in a row: retransmissions without progress, or unanswered probes of a closed
+    /// The number of times that it ran out in a row: retransmissions without progress, or unanswered probes of a closed
     /// window.
     pub(super) count: u8,
 }
@@ -16,13 +16,13 @@ impl Attempts {
         Self { timer: SendTimer::Retransmission, count: 0 }
     }
 
-    /// What the timer does when it runs out.
+    /// The action of the timer when it runs out.
     #[inline]
     pub(super) const fn timer(&self) -> SendTimer {
         self.timer
     }
 
-    /// How often it ran out in a row.
+    /// The number of times that it ran out in a row.
     #[inline]
     pub(super) const fn count(&self) -> u8 {
         self.count
@@ -55,16 +55,16 @@ impl Attempts {
     }
 }
 
-/// What the sender's timer does when it runs out.
+/// The action of the sender's timer when it runs out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendTimer {
-    /// What was sent counts as lost, and its first segment goes again (RFC 6298 5.4).
+    /// All that was sent counts as lost, and its first segment goes again (RFC 6298 5.4).
     Retransmission,
     /// The peer's closed window is probed (RFC 9293 3.8.6.1).
     Persist,
     /// The SYN goes again, and nothing counts as lost: our reset went ahead of it.
     SynAgain,
-    /// What was sent before something that arrived is judged again (RFC 8985 6.2).
+    /// Segments sent before one that arrived are judged again (RFC 8985 6.2).
     Reordering,
     /// The end of what was sent is asked for (RFC 8985 7).
     LossProbe,

@@ -1,4 +1,4 @@
-//! The send buffer: the application's octets, by reference, until the peer acknowledges them.
+//! The send buffer: the application's bytes, by reference, until the peer acknowledges them.
 
 use alloc::collections::VecDeque;
 
@@ -18,19 +18,19 @@ pub struct SendBuffer {
     pieces: VecDeque<QueuedText>,
     /// Small writes being gathered behind the last piece.
     tail: BytesMut,
-    /// The stream offset of the first octet held.
+    /// The stream offset of the first byte held.
     start: u64,
-    /// The stream offset one past the last octet held.
+    /// The stream offset one past the last byte held.
     end: u64,
-    /// The stream offset one past the last urgent octet.
+    /// The stream offset one past the last urgent byte.
     urgent: Option<u64>,
 }
 
 #[derive(Debug)]
 struct QueuedText {
-    /// The stream offset one past its last octet.
+    /// The stream offset one past its last byte.
     end: u64,
-    octets: Bytes,
+    bytes: Bytes,
 }
 
 impl SendBuffer {
@@ -38,50 +38,50 @@ impl SendBuffer {
     pub const COPY_BELOW: usize = 512;
     const TAIL_ROOM: usize = 4096;
 
-    /// Octets of text that are not acknowledged.
+    /// Bytes of text that are not acknowledged.
     #[inline]
     pub fn len(&self) -> u32 {
         (self.end - self.start) as u32
     }
 
-    /// Whether nothing is held.
+    /// True if nothing is held.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.end == self.start
     }
 
-    /// Appends `octets` to the stream.
-    pub fn push(&mut self, octets: Bytes) {
-        let len = octets.len();
+    /// Appends `bytes` to the stream.
+    pub fn push(&mut self, bytes: Bytes) {
+        let len = bytes.len();
         if len == 0 {
             return;
         }
         if len < Self::COPY_BELOW && (!self.tail.is_empty() || self.has_neighbour()) {
-            return self.gather(&octets);
+            return self.gather(&bytes);
         }
         self.freeze_tail();
         self.end += len as u64;
-        self.pieces.push_back(QueuedText { end: self.end, octets });
+        self.pieces.push_back(QueuedText { end: self.end, bytes });
     }
 
     /// Copies a short piece behind another.
     #[inline(never)]
-    fn gather(&mut self, octets: &Bytes) {
-        let len = octets.len();
+    fn gather(&mut self, bytes: &Bytes) {
+        let len = bytes.len();
         if self.tail.capacity() - self.tail.len() < len {
             self.freeze_tail();
             self.tail.reserve(Self::TAIL_ROOM);
         }
-        self.tail.extend_from_slice(octets);
+        self.tail.extend_from_slice(bytes);
         self.end += len as u64;
     }
 
-    /// What was pushed so far is urgent.
+    /// Marks all that was pushed so far as urgent.
     pub fn note_urgent(&mut self) {
         self.urgent = (!self.is_empty()).then_some(self.end);
     }
 
-    /// Octets from SND.UNA to the end of the urgent data, if not all of them are acknowledged.
+    /// Bytes from SND.UNA to the end of the urgent data, if not all of them are acknowledged.
     #[inline]
     pub fn urgent(&self) -> Option<u32> {
         let end = self.urgent?;
@@ -89,7 +89,7 @@ impl SendBuffer {
         (end > self.start).then(|| (end - self.start) as u32)
     }
 
-    /// Drops the first `most` octets, or all: they were acknowledged. Returns how many that was.
+    /// Drops the first `most` bytes, or all: they were acknowledged. Returns how many that was.
     #[inline(always)]
     pub fn acknowledge_up_to(&mut self, most: u32) -> u32 {
         let len = most.min(self.len());
@@ -97,7 +97,7 @@ impl SendBuffer {
         len
     }
 
-    /// Drops the first `len` octets: they were acknowledged.
+    /// Drops the first `len` bytes: they were acknowledged.
     #[inline]
     pub fn acknowledge(&mut self, len: u32) {
         debug_assert!(len <= self.len());
@@ -110,8 +110,8 @@ impl SendBuffer {
         while let Some(first) = self.pieces.front_mut() {
             if first.end > self.start {
                 let keep = (first.end - self.start) as usize;
-                let drop = first.octets.len().saturating_sub(keep);
-                bytes::Buf::advance(&mut first.octets, drop);
+                let drop = first.bytes.len().saturating_sub(keep);
+                bytes::Buf::advance(&mut first.bytes, drop);
                 return;
             }
             self.pieces.pop_front();
@@ -121,8 +121,8 @@ impl SendBuffer {
         debug_assert!(self.tail.len() as u64 == self.end - self.start);
     }
 
-    /// Adds to `slices` the octets from `offset` on (counted from SND.UNA), at most `len`, as far
-    /// as places last. Returns how many octets that was.
+    /// Adds to `slices` the bytes from `offset` on (counted from SND.UNA), at most `len`, as far
+    /// as places last. Returns how many bytes that was.
     pub fn slice(&mut self, offset: u32, len: u32, slices: &mut Slices) -> u32 {
         let from = self.start + u64::from(offset);
         let to = (from + u64::from(len)).min(self.end);
@@ -134,18 +134,18 @@ impl SendBuffer {
             && to <= first.end
             && from < to
         {
-            let skip = first.octets.len() - (first.end - from) as usize;
+            let skip = first.bytes.len() - (first.end - from) as usize;
             let take = (to - from) as usize;
-            let whole = take == first.octets.len();
-            let octets =
-                if whole { first.octets.clone() } else { first.octets.slice(skip..skip + take) };
-            let pushed = slices.push(octets);
+            let whole = take == first.bytes.len();
+            let bytes =
+                if whole { first.bytes.clone() } else { first.bytes.slice(skip..skip + take) };
+            let pushed = slices.push(bytes);
             return if pushed.is_ok() { take as u32 } else { 0 };
         }
         self.slice_pieces(from, to, slices)
     }
 
-    /// The same of more than the first piece: the octets between two offsets of the stream.
+    /// The same of more than the first piece: the bytes between two offsets of the stream.
     // Out of line: of a single piece it would only take registers.
     #[inline(never)]
     fn slice_pieces(&self, from: u64, to: u64, slices: &mut Slices) -> u32 {
@@ -156,9 +156,9 @@ impl SendBuffer {
             if at >= to || slices.is_full() {
                 break;
             }
-            let skip = piece.octets.len() - (piece.end - at) as usize;
+            let skip = piece.bytes.len() - (piece.end - at) as usize;
             let take = (to - at).min(piece.end - at) as usize;
-            if slices.push(piece.octets.slice(skip..skip + take)).is_err() {
+            if slices.push(piece.bytes.slice(skip..skip + take)).is_err() {
                 break;
             }
             at += take as u64;
@@ -166,7 +166,7 @@ impl SendBuffer {
         (at - from) as u32
     }
 
-    /// Lets go of everything, and keeps the room.
+    /// Clears everything, and keeps the room.
     #[inline]
     pub fn clear(&mut self) {
         if !self.is_empty() {
@@ -184,9 +184,9 @@ impl SendBuffer {
         self.tail.clear();
     }
 
-    /// Whether a small write would otherwise stand beside another small piece.
+    /// True if a small write would otherwise follow another small piece.
     fn has_neighbour(&self) -> bool {
-        self.pieces.back().is_some_and(|piece| piece.octets.len() < Self::COPY_BELOW)
+        self.pieces.back().is_some_and(|piece| piece.bytes.len() < Self::COPY_BELOW)
     }
 
     #[inline]
@@ -198,36 +198,36 @@ impl SendBuffer {
 
     #[inline(never)]
     fn split_tail(&mut self) {
-        let octets = self.tail.split().freeze();
-        let octets = self.joined(octets);
+        let bytes = self.tail.split().freeze();
+        let bytes = self.joined(bytes);
         let end = self.end;
-        self.pieces.push_back(QueuedText { end, octets });
+        self.pieces.push_back(QueuedText { end, bytes });
     }
 
-    /// The octets with those of small pieces in front of them, which go.
+    /// The bytes with those of small pieces in front of them, which go.
     ///
-    /// An application that writes octet by octet, each sent at once, would leave a piece for each while
+    /// An application that writes byte by byte, each sent at once, would leave a piece for each while
     /// its peer acknowledges nothing: 40 times what it wrote. A piece is joined by those behind it once
-    /// they are as long, so each octet is copied nine times at most, and of [`SendBuffer::COPY_BELOW`]
-    /// octets no more than ten pieces remain.
-    fn joined(&mut self, octets: Bytes) -> Bytes {
-        let mut len = octets.len();
+    /// they are as long, so each byte is copied nine times at most, and of [`SendBuffer::COPY_BELOW`]
+    /// bytes no more than ten pieces remain.
+    fn joined(&mut self, bytes: Bytes) -> Bytes {
+        let mut len = bytes.len();
         let mut count = 0;
         for piece in self.pieces.iter().rev() {
-            if piece.octets.len() > len || len + piece.octets.len() > Self::COPY_BELOW {
+            if piece.bytes.len() > len || len + piece.bytes.len() > Self::COPY_BELOW {
                 break;
             }
-            len += piece.octets.len();
+            len += piece.bytes.len();
             count += 1;
         }
         if count == 0 {
-            return octets;
+            return bytes;
         }
         let mut joined = BytesMut::with_capacity(len);
         for piece in self.pieces.drain(self.pieces.len() - count..) {
-            joined.extend_from_slice(&piece.octets);
+            joined.extend_from_slice(&piece.bytes);
         }
-        joined.extend_from_slice(&octets);
+        joined.extend_from_slice(&bytes);
         joined.freeze()
     }
 }

@@ -1,4 +1,4 @@
-//! What a sender holds while it has something to send.
+//! The text of a sender and the state of its transmission.
 
 use whimbrel_recovery::cc::{CcState, Control, Window};
 use whimbrel_recovery::flight::Flight;
@@ -13,11 +13,11 @@ use super::SendBuffer;
 pub struct SendQueue {
     /// The stream from SND.UNA on.
     pub text: SendBuffer,
-    /// What of it was sent.
+    /// The part of it that was sent.
     pub flight: Flight,
-    /// What became of that.
+    /// The state of loss recovery.
     pub recovery: Recovery,
-    /// What congestion control keeps beside its window.
+    /// The state of congestion control other than its window.
     pub cc: CcState,
     /// When text may leave next.
     pub pacer: Pacer,
@@ -40,7 +40,7 @@ impl SendQueue {
         Control { window, state: &mut self.cc }
     }
 
-    /// Lets go of everything, and keeps the room.
+    /// Clears everything, and keeps the room.
     #[inline]
     pub fn clear(&mut self) {
         self.text.clear();
@@ -56,19 +56,19 @@ impl SendQueue {
         self.pacer = Pacer::default();
     }
 
-    /// Whether nothing is missing, or may have been.
+    /// True if nothing is missing, or may have been.
     #[inline]
     pub const fn is_quiet(&self) -> bool {
         self.recovery.is_none() && self.flight.is_plain()
     }
 
-    /// Whether nothing is in it that must be kept.
+    /// True if nothing is in it that must be kept.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && (self.is_quiet() || self.is_settled()) && !self.cc.must_stay()
     }
 
-    /// Whether of what was missing nothing must be kept.
+    /// True if of what was missing nothing must be kept.
     #[inline(never)]
     fn is_settled(&self) -> bool {
         !self.flight.has_lost() && !self.recovery.remembers()

@@ -16,7 +16,7 @@ pub struct RttEstimator {
     rttvar: u32,
     /// RTO without back-off, microseconds.
     rto: u32,
-    /// How many time-outs doubled it since the last acknowledgment of new data.
+    /// The number of time-outs doubled it since the last acknowledgment of new data.
     backoff: u8,
     /// A loss probe left, and nothing was measured since.
     is_probed: bool,
@@ -106,7 +106,7 @@ impl RttEstimator {
         Micros::new(self.rto).min(tunables.max_rto).into()
     }
 
-    /// How many time-outs doubled RTO since the last acknowledgment of new data.
+    /// The number of time-outs doubled RTO since the last acknowledgment of new data.
     pub const fn back_offs(&self) -> u8 {
         self.backoff
     }

@@ -1,6 +1,6 @@
 //! The sending half of a connection: what was sent and is not acknowledged, what is due, and what the
 //! peer's window and the path admit. The text itself stands in the [`SendQueue`], which is there only
-//! while something is in it, so that whoever asks hands it in.
+//! while something is in it, so that callers pass it in.
 
 mod acknowledged;
 mod application;
@@ -30,26 +30,26 @@ pub struct Sender {
     small_end: SeqNum,
     /// When text was last sent.
     text_sent: Tick,
-    /// Octets that may wait to be acknowledged.
+    /// Bytes that may wait to be acknowledged.
     size: u32,
-    /// Octets of text in a full segment: the peer's MSS or the path's, less our options.
+    /// Bytes of text in a full segment: the peer's MSS or the path's, less our options.
     mss: u16,
     /// The most text that one acknowledgment took, up to a full segment: RFC 5927 7.2's maxsizeacked,
     /// without headers. One that took several short segments counts as of a long one, after which a
     /// router's report of less is believed only once what it quotes has timed out.
     acked_size: u16,
     flags: Flags,
-    /// How the peer's window fields are scaled.
+    /// The scale of the peer's window fields.
     scale: WindowScale,
     attempts: Attempts,
 }
 
-/// What bounds the text that waits, beside the sender's own size.
+/// Bounds of the text that waits, other than the sender's own size.
 #[derive(Clone, Copy, Debug)]
 pub struct SendBounds {
-    /// Whether memory is short, and this connection gets little.
+    /// True if memory is short, and this connection gets little.
     pub is_memory_limited: bool,
-    /// Octets that may wait to be sent for the first time, if that was set.
+    /// Bytes that may wait to be sent for the first time, if that was set.
     pub unsent_low_water: Option<u32>,
 }
 
@@ -79,7 +79,7 @@ flags! {
     Flags {
         /// Our SYN is not acknowledged; it is to be sent while SND.NXT stands on it.
         SYN = 0,
-        /// The application closed its direction: FIN follows the last octet, and is not
+        /// The application closed its direction: FIN follows the last byte, and is not
         /// acknowledged.
         FIN_QUEUED = 1,
         /// Our FIN was sent at least once.
@@ -104,7 +104,7 @@ flags! {
         REORDERS = 11,
         /// When the application was refused room last, all connections together held more text than a core
         /// keeps in its caches.
-        CROWDED = 12,
+        SEND_SHARE_LIMITED = 12,
         /// Text waits for its time: the flow is paced.
         PACED = 13,
     }
@@ -123,7 +123,7 @@ impl Flags {
     const SETTLED: Self = Self(Self::DUE.0 | Self::PACED.0);
 }
 
-/// What can be asked of a sender at any time.
+/// Queries that are possible at any time.
 impl Sender {
     /// The send sequence variables.
     #[inline]
@@ -136,13 +136,13 @@ impl Sender {
         &self.rtt
     }
 
-    /// How many numbers were sent and are not acknowledged.
+    /// The number of numbers were sent and are not acknowledged.
     #[inline]
     pub fn unacknowledged(&self) -> u32 {
         self.seq.max.offset_from(self.seq.una)
     }
 
-    /// How many numbers are thought to be in the network.
+    /// The number of numbers are thought to be in the network.
     #[inline]
     pub fn pipe(&self, queue: Option<&SendQueue>) -> u32 {
         match queue {
@@ -151,18 +151,18 @@ impl Sender {
         }
     }
 
-    /// What recovery asks of a connection; `sack`: selective acknowledgments were negotiated.
+    /// The view of a connection that recovery needs; `sack`: selective acknowledgments were negotiated.
     pub fn path(&self, now: Instant, sack: bool, min_rtt: Option<Micros>) -> Path {
         let reorders = self.flags.has(Flags::REORDERS);
         Path { now, sack, mss: u32::from(self.mss), srtt: self.rtt.srtt(), min_rtt, reorders }
     }
 
-    /// cwnd (RFC 5681 2): how many octets may be in flight.
+    /// cwnd (RFC 5681 2): how many bytes may be in flight.
     pub const fn cwnd(&self) -> u32 {
         self.window.cwnd
     }
 
-    /// ssthresh, octets; `u32::MAX` before the first loss.
+    /// ssthresh, bytes; `u32::MAX` before the first loss.
     pub const fn ssthresh(&self) -> u32 {
         self.window.ssthresh
     }
@@ -173,7 +173,7 @@ impl Sender {
         self.window.algorithm()
     }
 
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     #[inline]
     pub const fn mss(&self) -> u16 {
         self.mss
@@ -195,63 +195,63 @@ impl Sender {
         }
     }
 
-    /// The most octets of text that are known to have arrived in one segment.
+    /// The most bytes of text that are known to have arrived in one segment.
     pub const fn acked_size(&self) -> u16 {
         self.acked_size
     }
 
-    /// How the peer's window fields are scaled.
+    /// The scale of the peer's window fields.
     pub const fn scale(&self) -> WindowScale {
         self.scale
     }
 
-    /// Octets that may wait to be acknowledged.
+    /// Bytes that may wait to be acknowledged.
     pub const fn size(&self) -> u32 {
         self.size
     }
 
-    /// How often the retransmission timer ran out in a row.
+    /// The number of times that the retransmission timer ran out in a row.
     #[inline]
     pub const fn attempts(&self) -> u8 {
         self.attempts.count()
     }
 
-    /// What the timer does when it runs out.
+    /// The action of the timer when it runs out.
     #[inline]
     pub const fn timer(&self) -> SendTimer {
         self.attempts.timer()
     }
 
-    /// Whether a closed window is being probed.
+    /// True if a closed window is being probed.
     #[inline]
     pub fn is_persisting(&self) -> bool {
         self.attempts.is_persisting()
     }
 
-    /// Whether all that was sent is acknowledged.
+    /// True if all that was sent is acknowledged.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.seq.is_idle()
     }
 
-    /// Whether our SYN is not acknowledged.
+    /// True if our SYN is not acknowledged.
     #[inline]
     pub const fn has_syn(&self) -> bool {
         self.flags.has(Flags::SYN)
     }
 
-    /// Whether the application closed its direction, and our FIN is not acknowledged.
+    /// True if the application closed its direction, and our FIN is not acknowledged.
     #[inline]
     pub const fn fin_queued(&self) -> bool {
         self.flags.has(Flags::FIN_QUEUED)
     }
 
-    /// Whether our FIN was sent and is not acknowledged.
+    /// True if our FIN was sent and is not acknowledged.
     pub const fn fin_sent(&self) -> bool {
         self.flags.has(Flags::FIN_SENT)
     }
 
-    /// Whether a keep-alive probe is to be sent.
+    /// True if a keep-alive probe is to be sent.
     #[inline]
     pub const fn keep_alive_is_due(&self) -> bool {
         self.flags.has(Flags::KEEP_ALIVE)
@@ -262,7 +262,7 @@ impl Sender {
         self.flags.set_if(Flags::KEEP_ALIVE, is_due);
     }
 
-    /// Whether the application was refused room and waits for it.
+    /// True if the application was refused room and waits for it.
     #[inline]
     pub const fn wants_room(&self) -> bool {
         self.flags.has(Flags::WANTS_ROOM)
@@ -274,21 +274,21 @@ impl Sender {
     }
 }
 
-/// Where the stream ends.
+/// The end of the stream.
 impl Sender {
-    /// One past the last octet of text that the application gave us.
+    /// One past the last byte of text that the application gave us.
     #[inline]
     pub fn text_end(&self, queue: Option<&SendQueue>) -> SeqNum {
         self.text_start() + queued(queue)
     }
 
-    /// The number of the first octet in the send buffer.
+    /// The number of the first byte in the send buffer.
     #[inline]
     fn text_start(&self) -> SeqNum {
         self.seq.una + u32::from(self.flags.has(Flags::SYN))
     }
 
-    /// Whether something is lost and not sent again.
+    /// True if something is lost and not sent again.
     #[inline]
     pub fn has_lost(&self, queue: Option<&SendQueue>) -> bool {
         queue.is_some_and(|queue| queue.flight.has_lost())
@@ -305,28 +305,28 @@ impl Sender {
         queue.flight.una() + u64::from(number.offset_from(self.seq.una))
     }
 
-    /// Whether text or FIN lies beyond SND.NXT.
+    /// True if text or FIN lies beyond SND.NXT.
     #[inline]
     pub fn has_unsent(&self, queue: Option<&SendQueue>) -> bool {
         let fin = u32::from(self.flags.has(Flags::FIN_QUEUED));
         self.seq.nxt.before(self.text_end(queue) + fin)
     }
 
-    /// Octets of text that were never sent.
+    /// Bytes of text that were never sent.
     pub fn unsent(&self, queue: Option<&SendQueue>) -> u32 {
         let beyond = self.text_end(queue).distance_from(self.seq.max).max(0).unsigned_abs();
         // Before our SYN is sent, its number is unsent too.
         beyond.min(queued(queue))
     }
 
-    /// SND.UP: one past the last urgent octet, while it is not acknowledged.
+    /// SND.UP: one past the last urgent byte, while it is not acknowledged.
     #[inline]
     pub fn urgent_end(&self, queue: Option<&SendQueue>) -> Option<SeqNum> {
         Some(self.text_start() + queue?.text.urgent()?)
     }
 }
 
-/// Octets of text that wait to be acknowledged.
+/// Bytes of text that wait to be acknowledged.
 #[inline]
 fn queued(queue: Option<&SendQueue>) -> u32 {
     queue.map_or(0, |queue| queue.text.len())
@@ -334,11 +334,11 @@ fn queued(queue: Option<&SendQueue>) -> u32 {
 
 #[cfg(test)]
 impl Sender {
-    /// As if `octets` more of the stream had been sent and acknowledged, while the peer sent `received`.
-    pub fn skip(&mut self, octets: u32, received: u32) {
+    /// As if `bytes` more of the stream had been sent and acknowledged, while the peer sent `received`.
+    pub fn skip(&mut self, bytes: u32, received: u32) {
         let seq = &mut self.seq;
         for number in [&mut seq.una, &mut seq.nxt, &mut seq.max, &mut seq.wl2] {
-            *number += octets;
+            *number += bytes;
         }
         seq.wl1 += received;
     }

@@ -41,7 +41,7 @@ pub struct SendSequence {
 /// Where an acknowledgment lies in the send sequence space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckPlace {
-    /// Below SND.UNA by more than the largest window: nobody honest sends it (RFC 5961 5.2).
+    /// Below SND.UNA by more than the largest window: no honest peer sends it (RFC 5961 5.2).
     TooOld,
     /// Below SND.UNA: an old duplicate.
     Old,
@@ -85,7 +85,7 @@ impl SendSequence {
         self.nxt.offset_from(self.una)
     }
 
-    /// How many numbers from SND.NXT on the peer's window admits; 0 if it shrank below SND.NXT.
+    /// The number of numbers from SND.NXT on the peer's window admits; 0 if it shrank below SND.NXT.
     #[inline]
     pub fn usable(&self) -> u32 {
         self.wnd.get().saturating_sub(self.in_flight())

@@ -1,6 +1,6 @@
 //! SYN cookies (RFC 4987 3.6): a handshake whose first half is remembered by the peer.
 //!
-//! Our initial sequence number is the cookie: whoever returns it in the third segment has received
+//! Our initial sequence number is the cookie: a peer that returns it in the third segment has received
 //! our SYN-ACK, and brings back what the half-open entry would have held.
 //!
 //! ```text
@@ -18,7 +18,7 @@
 //! A cookie holds for 80 to 120 s. A guess is right once in 2^27, whatever it guesses; once in 2^26
 //! while two keys are good. Without timestamps it is tried three times.
 //!
-//! **Limit.** Nothing remembers that a cookie was used: whoever saw a third segment, and repeats it
+//! **Limit.** Nothing remembers that a cookie was used: an observer of a third segment, who repeats it
 //! within those two minutes after its connection is over and left no TIME-WAIT, opens it again.
 //! So cookies are honoured only while their listener lately sent some, and never while their flow
 //! has a record. Both are judged where the records are.
@@ -68,7 +68,7 @@ pub struct CookieTerms {
 pub struct Carried {
     /// Snd.Wind.Shift, if windows are scaled.
     pub scale: Option<WindowScale>,
-    /// Whether selective acknowledgment was negotiated.
+    /// True if selective acknowledgment was negotiated.
     pub sack: bool,
 }
 
@@ -177,7 +177,7 @@ fn compose(prf: &SipHasher24, flow: &Flow, terms: &CookieTerms, period: u64, ran
     let scaled = terms.carried.map(|carried| carried.scale.is_some());
     let form = scaled.map_or(Form::Plain, |it| if it { Form::Scaled } else { Form::Stamped });
     input.push(&[rank as u8, form as u8, terms.own_scale.get()]);
-    // Rank and period are hashed, too: whoever changes them has another cookie, and no valid one.
+    // Rank and period are hashed, too: a peer that changes them has another cookie, and no valid one.
     let code = prf.hash(input.as_slice()) as u32;
     let signed = (period as u32 & PERIOD_MASK) << RANK_BITS | rank;
     SeqNum::new(code << (RANK_BITS + PERIOD_BITS) | signed)
@@ -223,17 +223,17 @@ impl Carried {
 
 /// What a cookie's hash is computed of.
 struct Input {
-    octets: [u8; MOST_INPUT],
+    bytes: [u8; MOST_INPUT],
     len: usize,
 }
 
 impl Input {
-    const EMPTY: Self = Self { octets: [0; MOST_INPUT], len: 0 };
+    const EMPTY: Self = Self { bytes: [0; MOST_INPUT], len: 0 };
 
-    fn push(&mut self, octets: &[u8]) {
-        let end = self.len + octets.len();
-        if let Some(place) = self.octets.get_mut(self.len..end) {
-            place.copy_from_slice(octets);
+    fn push(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if let Some(place) = self.bytes.get_mut(self.len..end) {
+            place.copy_from_slice(bytes);
             self.len = end;
         }
     }
@@ -244,15 +244,15 @@ impl Input {
     }
 
     fn as_slice(&self) -> &[u8] {
-        self.octets.get(..self.len).unwrap_or(&self.octets)
+        self.bytes.get(..self.len).unwrap_or(&self.bytes)
     }
 }
 
 /// What is announced over the links in use: tunnels and mobile networks (1,360, 1,400), Ethernet
 /// under IPv6 (1,440) and IPv4 (1,460), jumbo frames (8,940); each family's default; and something
-/// for whoever takes less.
+/// for a peer that takes less.
 const MSS_TABLE: [u16; 8] = [48, 536, 1_220, 1_360, 1_400, 1_440, 1_460, 8_940];
-/// Two addresses of 16 octets, two ports, IRS, period and three octets.
+/// Two addresses of 16 bytes, two ports, IRS, period and three bytes.
 const MOST_INPUT: usize = 2 * (16 + 2) + 4 + 8 + 3;
 const RANK_BITS: u32 = 3;
 const RANK_MASK: u32 = (1 << RANK_BITS) - 1;

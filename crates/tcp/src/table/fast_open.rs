@@ -1,4 +1,4 @@
-//! TCP Fast Open (RFC 7413), what is kept of it beside connections: the cookies that this host
+//! TCP Fast Open (RFC 7413), state of it outside of connections: the cookies that this host
 //! grants, and those that others granted to it.
 //!
 //! None of this is in the way of a connection that does without.

@@ -30,7 +30,7 @@ pub enum Opened {
 }
 
 impl FastOpens {
-    /// How long a connection counts that its peer reset: Linux' 60 s.
+    /// The time for which a connection counts that its peer reset: Linux' 60 s.
     pub const RESET_COUNTS: Duration = Duration::from_secs(60);
 
     /// The connection at this place begins.
@@ -62,12 +62,12 @@ impl FastOpens {
         }
     }
 
-    /// How many are under way.
+    /// The number of are under way.
     pub fn len(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Whether no handshake is under way.
+    /// True if no handshake is under way.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()

@@ -1,6 +1,6 @@
 //! The one table that finds a segment's record, whatever its kind.
 //!
-//! A slot is 8 octets: 32 bits of keyed hash (the *tag*), 2 bits of kind, 30 bits of index. Eight
+//! A slot is 8 bytes: 32 bits of keyed hash (the *tag*), 2 bits of kind, 30 bits of index. Eight
 //! make a group, and a group is one cache line, so that most look-ups, hits and misses alike, read
 //! one line here and one line of the record. The tag alone says where a slot belongs: growing reads
 //! no record.
@@ -15,11 +15,11 @@
 //! half as large: two groups an insertion, one a removal, so that nothing ever stalls (a
 //! `hashbrown` of 7 M entries stalls 105 ms when it grows). As order is kept, old and new are both
 //! walked in sequence; arrays are segments of 16 KiB, which behind the walk of the one are used
-//! ahead of it by the other. A record costs 9.5 to 10.7 octets here at any size reached by growing
+//! ahead of it by the other. A record costs 9.5 to 10.7 bytes here at any size reached by growing
 //! (in steps of a quarter 11.9; growing then moves each record four times, not eight).
 //!
 //! **Collisions.** Ports and addresses are the peer's choice, so a fixed hash would let it put all
-//! its flows into one group. The tag is a hash under a key that nobody outside knows and that
+//! its flows into one group. The tag is a hash under a secret key and that
 //! serves nothing else ([`FlowHasher`]); its value never leaves the host, and the one thing that it
 //! influences, the time of a look-up, differs by some ns between groups, against us of noise from the
 //! network. A peer without the key can do no better than chance: n flows are spread as by random
@@ -47,7 +47,7 @@ use whimbrel_base::cold_path;
 use self::array::{Array, Place};
 pub use self::hash::{FlowHash, FlowHasher};
 
-/// What a record is: which of the tables beside this one holds it.
+/// What a record is: which of the other tables holds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -59,7 +59,7 @@ pub enum Kind {
     TimeWait = 3,
 }
 
-/// Where a record is: its kind, and its index there (less than 2^30). 4 octets, and so is its
+/// Where a record is: its kind, and its index there (less than 2^30). 4 bytes, and so is its
 /// `Option`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -213,12 +213,12 @@ impl FlowTable {
         self.current.records_from(0).chain(old)
     }
 
-    /// How many records there are.
+    /// The number of records there are.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no record.
+    /// True if there is no record.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -228,7 +228,7 @@ impl FlowTable {
         self.changed = 0;
     }
 
-    /// Whether what was found, or not found, of this hash may no longer hold: something changed of a hash
+    /// True if what was found, or not found, of this hash may no longer hold: something changed of a hash
     /// that has its first six bits. One number that each change moved on was rejected: what a burst's
     /// first segment changed had all others looked at again, 20 instructions each or more.
     #[inline]
@@ -236,7 +236,7 @@ impl FlowTable {
         self.changed & sixty_fourth(hash) != 0
     }
 
-    /// Octets held, its own included.
+    /// Bytes held, its own included.
     pub fn memory(&self) -> usize {
         let old = self.migration.as_ref();
         size_of::<Self>()
@@ -365,7 +365,7 @@ impl Default for FlowTable {
 }
 
 impl Migration {
-    /// Whether the home of `hash` was moved: new slots go to the new array then.
+    /// True if the home of `hash` was moved: new slots go to the new array then.
     #[inline]
     fn has_moved(&self, hash: FlowHash) -> bool {
         self.old.home(hash) < self.cursor
@@ -384,7 +384,7 @@ impl Migration {
         }
     }
 
-    /// Whether every slot was moved, those beyond the last home included.
+    /// True if every slot was moved, those beyond the last home included.
     fn is_done(&self) -> bool {
         self.cursor >= self.old.groups() && !self.stragglers
     }
@@ -448,7 +448,7 @@ enum Side {
 }
 
 const INDEX_BITS: u32 = 30;
-/// Slots of a group: with 8 octets each they fill a cache line.
+/// Slots of a group: with 8 bytes each they fill a cache line.
 const LANES: usize = 8;
 /// The least number of groups: one segment, 16 KiB, up to 1,720 records.
 const MIN_GROUPS: usize = array::SEGMENT;

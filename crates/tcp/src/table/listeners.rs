@@ -22,13 +22,13 @@ pub struct Listeners {
     listeners: Slab<Listener>,
     /// Where each is found. An unspecified address stands for every address of its family.
     places: BTreeMap<(u16, Address), u32>,
-    /// Who takes what is for nobody else.
+    /// The listener for what no other takes.
     any: Option<u32>,
     generation: u32,
 }
 
 impl Listeners {
-    /// A table in which nobody listens.
+    /// An empty table.
     pub const fn new() -> Self {
         Self { listeners: Slab::new(), places: BTreeMap::new(), any: None, generation: 0 }
     }
@@ -78,13 +78,13 @@ impl Listeners {
     }
 
     /// The index of the listener for a SYN to `local`: one at exactly this address before one at
-    /// the unspecified address, and last the one for whatever is for nobody else.
+    /// the unspecified address, and last the one for what no other takes.
     pub fn find(&self, local: &Endpoint) -> Option<u32> {
         let place = |addr| self.places.get(&(local.port, addr)).copied();
         place(local.addr).or_else(|| place(unspecified(local.addr.family()))).or(self.any)
     }
 
-    /// The index of the listener for whatever is for nobody else.
+    /// The index of the listener for what no other takes.
     pub const fn any(&self) -> Option<u32> {
         self.any
     }
@@ -122,7 +122,7 @@ impl Listeners {
         let listener = self.resolve_mut(id);
         let set = |listener: &mut Listener| {
             listener.options = *options;
-            listener.is_usual = *options == SocketOptions::default();
+            listener.has_default_options = *options == SocketOptions::default();
         };
         listener.map(set).is_some()
     }
@@ -155,7 +155,7 @@ impl Listeners {
         }
     }
 
-    /// Every listener: the one for whatever is for nobody else, then by port and address.
+    /// Every listener: the one for what no other takes, then by port and address.
     pub fn iter(&self) -> impl Iterator<Item = &Listener> {
         let any = self.any.and_then(|index| self.get(index));
         any.into_iter().chain(self.at_places())
@@ -168,7 +168,7 @@ impl Listeners {
         })
     }
 
-    /// Stops listening. Returns the connections that nobody accepted, oldest first, for the caller
+    /// Stops listening. Returns the connections that were not accepted, oldest first, for the caller
     /// to reset; `None` if `id` names no listener.
     pub fn remove(&mut self, id: ListenerId) -> Option<VecDeque<u32>> {
         let listener = self.resolve_mut(id)?;
@@ -188,12 +188,12 @@ impl Listeners {
         Some(waiting)
     }
 
-    /// How many there are; closed ones count while they have half-open entries.
+    /// The number of there are; closed ones count while they have half-open entries.
     pub const fn len(&self) -> usize {
         self.listeners.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub const fn is_empty(&self) -> bool {
         self.listeners.is_empty()
     }
@@ -241,10 +241,10 @@ pub struct Listener {
     cookie_sent: Option<Instant>,
     options: SocketOptions,
     /// No option was set: its connections begin as the tunables say.
-    is_usual: bool,
-    /// Its application is being told that somebody waits.
+    has_default_options: bool,
+    /// Its application is being told that a connection waits.
     telling: bool,
-    /// It takes what is for nobody else, by verdicts.
+    /// It takes what no other takes, by verdicts.
     is_any: bool,
     fast_open: FastOpenQueue,
 }
@@ -282,7 +282,7 @@ impl Listener {
             stats: ListenerStats::default(),
             cookie_sent: None,
             options: SocketOptions::default(),
-            is_usual: true,
+            has_default_options: true,
             telling: false,
             is_any: false,
             fast_open: FastOpenQueue::default(),
@@ -304,7 +304,7 @@ impl Listener {
         self.families
     }
 
-    /// Whether it takes what is for nobody else, by verdicts.
+    /// True if it takes what no other takes, by verdicts.
     #[inline]
     pub const fn is_any(&self) -> bool {
         self.is_any
@@ -320,12 +320,12 @@ impl Listener {
         &self.options
     }
 
-    /// Whether nothing was set, so that its connections inherit nothing.
-    pub const fn is_usual(&self) -> bool {
-        self.is_usual
+    /// True if nothing was set, so that its connections inherit nothing.
+    pub const fn has_default_options(&self) -> bool {
+        self.has_default_options
     }
 
-    /// Whether a handshake whose SYN-ACK was repeated `retries` times has to wait for text.
+    /// True if a handshake whose SYN-ACK was repeated `retries` times has to wait for text.
     pub const fn defers(&self, retries: u8) -> bool {
         retries < self.options.defer_accept
     }
@@ -335,7 +335,7 @@ impl Listener {
         self.backlog
     }
 
-    /// How many half-open entries it has.
+    /// The number of half-open entries it has.
     pub const fn half_open(&self) -> u32 {
         self.half_open
     }
@@ -346,7 +346,7 @@ impl Listener {
         if self.backlog < Self::MIN_HALF_OPEN { Self::MIN_HALF_OPEN } else { self.backlog }
     }
 
-    /// Whether one more half-open entry would exceed that.
+    /// True if one more half-open entry would exceed that.
     pub const fn is_half_open_full(&self) -> bool {
         self.half_open >= self.half_open_limit()
     }
@@ -361,17 +361,17 @@ impl Listener {
         self.fast_open.keys.as_deref()
     }
 
-    /// Whether one more would exceed the limit.
+    /// True if one more would exceed the limit.
     pub const fn is_fast_open_full(&self) -> bool {
         self.fast_open.pending >= self.fast_open.limit
     }
 
-    /// How many complete connections wait to be accepted.
+    /// The number of complete connections wait to be accepted.
     pub fn waiting(&self) -> usize {
         self.accept_queue.len()
     }
 
-    /// Whether one more complete connection would exceed the backlog.
+    /// True if one more complete connection would exceed the backlog.
     pub fn is_accept_queue_full(&self) -> bool {
         self.accept_queue.len() >= self.backlog as usize
     }
@@ -414,7 +414,7 @@ impl Listener {
         self.cookie_sent = Some(now);
     }
 
-    /// Whether a cookie that it sent may still be under way.
+    /// True if a cookie that it sent may still be under way.
     pub fn has_cookies_out(&self, now: Instant) -> bool {
         self.cookie_sent.is_some_and(|sent| now.since(sent) <= Cookies::LIFETIME)
     }

@@ -1,7 +1,7 @@
 //! Ephemeral ports: which local port a new connection takes (RFC 6056).
 //!
 //! By default the order is the double hash of RFC 6056 3.3.4: towards one destination ports come one after
-//! the other, from a start that nobody outside can guess, and by a counter that connections to
+//! the other, from a secret start, and by a counter that connections to
 //! other destinations do not move. A port is in use per 4-tuple, never for the whole host; who
 //! knows the 4-tuples says what is free.
 //!
@@ -57,10 +57,10 @@ pub struct Ports {
     last: Cell<Option<(Destination, u64)>>,
     drawable: Drawable,
     policy: PortOrder,
-    /// How many ports were drawn, counted apart for each class of destinations, from a secret
+    /// The number of ports were drawn, counted apart for each class of destinations, from a secret
     /// start.
     table: Box<[u32; TABLE_LENGTH]>,
-    /// How many ports were drawn, where the order knows no destinations.
+    /// The number of ports were drawn, where the order knows no destinations.
     drawn: u32,
     known: Known,
 }
@@ -146,7 +146,7 @@ impl Ports {
         self.known.release(of, port);
     }
 
-    /// Whether other ports than one are in use towards a destination, or it is known to refuse.
+    /// True if other ports than one are in use towards a destination, or it is known to refuse.
     pub fn has_others(&self, towards: &Destination) -> bool {
         let hash = self.hash(towards) as u32;
         self.known.has_others(Hashed { towards, hash })
@@ -193,7 +193,7 @@ impl Ports {
     }
 
     /// The port that is next towards a destination, where few are in use: nearly always it is free, and the rest
-    /// of the order need not be known. Whoever asks looks whether it is, and then [takes](Ports::take_next) it.
+    /// of the order need not be known. The caller looks whether it is, and then [takes](Ports::take_next) it.
     // Always, as what follows: what it returns would be stored and read again.
     #[inline(always)]
     pub fn next(&mut self, towards: &Destination) -> Option<NextPort> {
@@ -266,7 +266,7 @@ impl Ports {
         Ok(port)
     }
 
-    /// How many destinations have ports in use. Walks the maps: for reports.
+    /// The number of destinations have ports in use. Walks the maps: for reports.
     pub fn destinations(&self) -> usize {
         self.known.in_use()
     }
@@ -299,7 +299,7 @@ impl Ports {
             // table[index]++;"
             PortOrder::DoubleHash | PortOrder::EvenFirst => offset(hash).wrapping_add(counter),
             // RFC 6056 3.3.1: "next_ephemeral = min_ephemeral + (random() % num_ephemeral)", where
-            // random() is the PRF over a counter, in octets of which no destination hashes as many.
+            // random() is the PRF over a counter, in bytes of which no destination hashes as many.
             PortOrder::Random => self.prf.hash(&u64::from(counter).to_be_bytes()) as u32,
             // RFC 6056 2.2: "next_ephemeral = min_ephemeral; (...) next_ephemeral++"
             PortOrder::Sequential => counter,
@@ -322,7 +322,7 @@ impl Ports {
     }
 
     /// One PRF gives both hashes of RFC 6056 3.3.4, F in the upper half of its output and G in the
-    /// lower, by which destinations are known, too. Octets that all IPv4 addresses share are left
+    /// lower, by which destinations are known, too. Bytes that all IPv4 addresses share are left
     /// out.
     fn hash(&self, towards: &Destination) -> u64 {
         if let Some((last, hash)) = self.last.get()
@@ -348,11 +348,11 @@ impl Ports {
             let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.addr.v4_octets());
             return self.prf.hash(&[a, b, c, d, e, f, g, h, p, q]);
         }
-        let mut octets = [0; 34];
-        octets[..16].copy_from_slice(local.octets());
-        octets[16..32].copy_from_slice(remote.addr.octets());
-        octets[32..].copy_from_slice(&[p, q]);
-        self.prf.hash(&octets)
+        let mut bytes = [0; 34];
+        bytes[..16].copy_from_slice(local.octets());
+        bytes[16..32].copy_from_slice(remote.addr.octets());
+        bytes[32..].copy_from_slice(&[p, q]);
+        self.prf.hash(&bytes)
     }
 }
 
@@ -380,9 +380,9 @@ pub struct PortsExhausted {
 /// What has the ports towards a destination, where none is free.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Taken {
-    /// How many are in use, of those that come home to this shard.
+    /// The number of are in use, of those that come home to this shard.
     pub in_use: u32,
-    /// How many wait in TIME-WAIT, on this side.
+    /// The number of wait in TIME-WAIT, on this side.
     pub waiting: u32,
     /// Of those with timestamps, and of those without, the one that has been silent for longest.
     pub longest: [Option<u16>; 2],

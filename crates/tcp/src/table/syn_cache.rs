@@ -3,8 +3,8 @@
 //! The time-out of a SYN-ACK depends only on how often it was repeated: `initial_rto << k`. So an
 //! entry waits for its repetition in one of 31 queues, one per `k`, each in order of time by
 //! itself: entering, leaving and finding the earliest cost O(1), and nothing is ever searched.
-//! Rejected: the wheel of the connections, at 16 octets a timer more than the links that stand
-//! here inside the 64 octets of the entry.
+//! Rejected: the wheel of the connections, at 16 bytes a timer more than the links that stand
+//! here inside the 64 bytes of the entry.
 //!
 //! The cache is bounded in all and per listener; what lies beyond is refused. At that point the
 //! caller has two ways out: an answer without a record ([`Cookies`](super::Cookies), RFC 4987 3.6),
@@ -32,7 +32,7 @@ pub struct SynCache {
     /// One beyond the highest place that was taken since there was no entry.
     reach: u32,
     lots: SipHasher24,
-    /// How many lots were drawn.
+    /// The number of lots were drawn.
     drawn: u64,
     /// The first entry that waits for a verdict and that nobody was asked about: what follows it in its
     /// queue are the others. Or [`NONE`].
@@ -89,7 +89,7 @@ impl SynCache {
         self.entries.get_mut(index)
     }
 
-    /// How often an entry was taken out of the place at `index`, modulo 2^16 ([`Slab::generation`]).
+    /// The number of times that an entry was taken out of the place at `index`, modulo 2^16 ([`Slab::generation`]).
     pub fn generation(&self, index: u32) -> u16 {
         self.entries.generation(index)
     }
@@ -99,17 +99,17 @@ impl SynCache {
         self.entries.first_from(index)
     }
 
-    /// How many there are.
+    /// The number of there are.
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Octets of memory that the cache holds.
+    /// Bytes of memory that the cache holds.
     pub fn memory(&self) -> usize {
         size_of::<Self>() - size_of::<Slab<SynEntry>>() + self.entries.memory()
     }
@@ -190,7 +190,7 @@ impl SynCache {
         Some(entry)
     }
 
-    /// Places that nobody outside can foresee; each hash is good for two.
+    /// Places that no peer can foresee; each hash is good for two.
     fn draw(&mut self) -> [u32; LOTS] {
         let mut places = [0; LOTS];
         for [one, other] in places.as_chunks_mut::<2>().0 {
@@ -205,7 +205,7 @@ impl SynCache {
 
 /// Entries that wait for a verdict.
 impl SynCache {
-    /// How long one may wait: as long as Linux goes on asking (`tcp_syn_retries` of 6).
+    /// The time for which one may wait: as long as Linux goes on asking (`tcp_syn_retries` of 6).
     pub const VERDICT_TIMEOUT: Duration = Duration::from_secs(127);
 
     /// Takes an entry in that is not answered until it is [admitted](SynCache::admit), and counts it for its
@@ -256,7 +256,7 @@ impl SynCache {
 
 /// What to do next.
 impl SynCache {
-    /// The next thing that is due at `now`, one at a time: whoever calls has the budget. A
+    /// The next thing that is due at `now`, one at a time: the caller has the budget. A
     /// repetition counts as sent with this call.
     pub fn pop_due(&mut self, now: Instant, listeners: &mut Listeners) -> Option<Due> {
         self.told = self.told.max(now);
@@ -437,7 +437,7 @@ impl From<&Tunables> for Rules {
     }
 }
 
-/// How many places are drawn for one eviction.
+/// The number of places are drawn for one eviction.
 const LOTS: usize = 8;
 /// One level for the entries not yet repeated, one for each of up to 30 repetitions, and [`HELD`].
 const LEVELS: usize = HELD + 1;

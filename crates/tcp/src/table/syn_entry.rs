@@ -1,6 +1,6 @@
 //! A half-open connection: a SYN arrived, our SYN-ACK is under way, the third segment is awaited.
 //!
-//! This is SYN-RECEIVED after a passive OPEN (RFC 9293 3.3.2) in 64 octets, and all that a
+//! This is SYN-RECEIVED after a passive OPEN (RFC 9293 3.3.2) in 64 bytes, and all that a
 //! stranger can make us hold. The entry knows what the two SYNs said; the connection is built
 //! whole when the handshake is complete, never before. It has no clock, no buffers, no socket.
 //!
@@ -52,13 +52,13 @@ pub struct SynEntry {
     /// Snd.Wind.Shift in the lower four bits, Rcv.Wind.Shift in the upper.
     scales: u8,
     negotiated: Negotiated,
-    /// How often the SYN-ACK was repeated by the clock: the retransmission level.
+    /// The number of times that the SYN-ACK was repeated by the clock: the retransmission level.
     pub(super) retries: u8,
     /// Who decided to answer it, and how often. (An `enum` leaves bit patterns for `Option` to use.)
     stage: SynStage,
 }
 
-/// What a SYN says, as far as an entry is made of it.
+/// The values of a SYN that an entry keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     src_port: u16,
@@ -85,7 +85,7 @@ impl From<&TcpHeader> for Asked {
     }
 }
 
-/// What the shard knows about a SYN beside its header.
+/// The values of a passive open that are not in the SYN's header.
 #[derive(Clone, Copy, Debug)]
 pub struct PassiveOpen {
     /// The address that the SYN came from.
@@ -96,20 +96,20 @@ pub struct PassiveOpen {
     pub listener: u32,
     /// Our initial sequence number.
     pub iss: SeqNum,
-    /// The window, octets, that our scale is chosen for.
+    /// The window, bytes, that our scale is chosen for.
     pub scale_limit: u32,
     /// The TIME-WAIT record that comes back if the handshake fails (RFC 1122 4.2.2.13 b).
     pub time_wait: Option<u32>,
 }
 
-/// What this side says of itself in an answer.
+/// The values that this side advertises in an answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Announced {
+pub struct AdvertisedValues {
     /// TSval now; shown if timestamps were negotiated.
     pub tsval: u32,
     /// The MSS that we accept on this path; shown on a SYN-ACK.
     pub mss: Mss,
-    /// The receive window, octets, unscaled.
+    /// The receive window, bytes, unscaled.
     pub window: WindowSize,
 }
 
@@ -122,7 +122,7 @@ pub enum FastOpenForm {
     Experimental,
 }
 
-/// What the shard reports: segments of the flow, verdicts, timers.
+/// Events that the shard reports: segments of the flow, verdicts, timers.
 impl SynEntry {
     /// The entry for a SYN that a listener is there for. Options count if the tunables allow them
     /// and the SYN has them.
@@ -240,7 +240,7 @@ impl SynEntry {
         self.negotiated = self.negotiated.or(Negotiated::ACKNOWLEDGED);
     }
 
-    /// Whether a challenge may be sent now (`challenge_interval`, `challenge_burst`); if so, it
+    /// True if a challenge may be sent now (`challenge_interval`, `challenge_burst`); if so, it
     /// counts as sent.
     pub fn may_challenge(&mut self, now: Instant, tunables: &Tunables) -> bool {
         if !self.negotiated.has(Negotiated::CHALLENGED) {
@@ -255,7 +255,7 @@ impl SynEntry {
 /// The segments that an entry has its host send.
 impl SynEntry {
     /// The SYN-ACK: the first, or a repetition.
-    pub fn syn_ack(&self, announced: Announced) -> OutgoingSegment {
+    pub fn syn_ack(&self, announced: AdvertisedValues) -> OutgoingSegment {
         OutgoingSegment {
             seq: self.iss,
             ack: self.rcv_nxt(),
@@ -276,7 +276,7 @@ impl SynEntry {
     }
 
     /// The challenge ACK: <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>.
-    pub fn challenge_reply(&self, announced: Announced) -> Reply {
+    pub fn challenge_reply(&self, announced: AdvertisedValues) -> Reply {
         Reply {
             seq: self.snd_nxt(),
             ack: self.rcv_nxt(),
@@ -305,7 +305,7 @@ impl SynEntry {
     }
 }
 
-/// What the entry knows of its flow.
+/// The flow that the entry is of.
 impl SynEntry {
     /// The address and port of the peer.
     pub const fn remote(&self) -> Endpoint {
@@ -357,7 +357,7 @@ impl SynEntry {
         self.mss
     }
 
-    /// Whether windows are scaled.
+    /// True if windows are scaled.
     pub const fn is_scaled(&self) -> bool {
         self.negotiated.has(Negotiated::WINDOW_SCALE)
     }
@@ -372,12 +372,12 @@ impl SynEntry {
         if self.is_scaled() { WindowScale::new(self.scales >> 4) } else { WindowScale::ZERO }
     }
 
-    /// Whether selective acknowledgment was negotiated (RFC 2018).
+    /// True if selective acknowledgment was negotiated (RFC 2018).
     pub const fn has_sack(&self) -> bool {
         self.negotiated.has(Negotiated::SACK)
     }
 
-    /// Whether timestamps were negotiated (RFC 7323).
+    /// True if timestamps were negotiated (RFC 7323).
     pub const fn has_timestamps(&self) -> bool {
         self.negotiated.has(Negotiated::TIMESTAMPS)
     }
@@ -398,19 +398,19 @@ impl SynEntry {
         (self.time_wait != NONE).then_some(self.time_wait)
     }
 
-    /// Whether our SYN was acknowledged, and the listener waits for text.
+    /// True if our SYN was acknowledged, and the listener waits for text.
     pub const fn is_deferred(&self) -> bool {
         self.negotiated.has(Negotiated::ACKNOWLEDGED)
     }
 
-    /// How often the clock made us repeat the SYN-ACK.
+    /// The number of times that the clock made us repeat the SYN-ACK.
     pub const fn retries(&self) -> u8 {
         self.retries
     }
 
     /// The time since the only SYN-ACK was sent, to a millisecond either way, so possibly zero:
-    /// the round trip, if the handshake completes `now`. If it was sent more than once, nobody
-    /// knows which is answered (RFC 6298 3: Karn's algorithm); of a cookie, nobody knows anything.
+    /// the round trip, if the handshake completes `now`. If it was sent more than once, it is not
+    /// known which is answered (RFC 6298 3: Karn's algorithm); of a cookie, nothing is known.
     pub fn round_trip(&self, now: Instant) -> FirstTrip {
         if self.negotiated.has(Negotiated::COOKIE) {
             cold_path();

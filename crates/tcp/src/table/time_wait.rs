@@ -1,6 +1,6 @@
 //! TIME-WAIT: what remains of a connection when both sides are done, for 2 MSL.
 //!
-//! A [`TimeWait`] is 48 octets for either family, 59 with its slot in the flow table, and 64 at most
+//! A [`TimeWait`] is 48 bytes for either family, 59 with its slot in the flow table, and 64 at most
 //! where ports come back at random, as rings then have holes. It has no timer: its age is its entry
 //! tick, its life time follows from its path class. A ring a class is slab and queue at once, so
 //! entering, ending, and expiring are O(1), ten million or ten.
@@ -45,7 +45,7 @@ impl PathClass {
     pub const ALL: [Self; 3] = [Self::Remote, Self::Link, Self::Loopback];
 }
 
-/// How long TIME-WAIT lasts, by path class: 2 MSL, in ms.
+/// The time for which TIME-WAIT lasts, by path class: 2 MSL, in ms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lifetimes([u32; 3]);
 
@@ -100,7 +100,7 @@ pub struct Ended {
     pub marking: u8,
 }
 
-/// A connection in TIME-WAIT. 48 octets.
+/// A connection in TIME-WAIT. 48 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeWait {
     remote: Address,
@@ -174,7 +174,7 @@ impl TimeWait {
         self.local_index
     }
 
-    /// Whether this is the record of the flow: what the flow table asks for equal hashes.
+    /// True if this is the record of the flow: what the flow table asks for equal hashes.
     #[inline]
     pub fn is_flow(
         &self,
@@ -327,7 +327,7 @@ impl TimeWaits {
         self.pop_front(class)
     }
 
-    /// Whether the oldest record must go ([`TimeWaits::recycle_oldest`]) before another enters: at
+    /// True if the oldest record must go ([`TimeWaits::recycle_oldest`]) before another enters: at
     /// `max` records, or when one ring spans all of its 2^28 numbers, holes included. With a `max`
     /// of 0 it is full even when empty: enter nothing then.
     pub fn is_full(&self, max: u32) -> bool {
@@ -345,22 +345,22 @@ impl TimeWaits {
         Some(Instant::from_millis(now.as_nanos() / 1_000_000 + u64::from(left)))
     }
 
-    /// How many records there are.
+    /// The number of records there are.
     pub fn len(&self) -> usize {
         self.rings.iter().map(Ring::len).sum()
     }
 
-    /// How many records of a class there are.
+    /// The number of records of a class there are.
     pub fn len_of(&self, class: PathClass) -> usize {
         self.rings[class as usize].len()
     }
 
-    /// Whether there is no record.
+    /// True if there is no record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Octets held, its own included. Walks the chunks (one for 512 records): for reports.
+    /// Bytes held, its own included. Walks the chunks (one for 512 records): for reports.
     pub fn memory(&self) -> usize {
         size_of::<Self>() + self.rings.iter().map(Ring::memory).sum::<usize>()
     }

@@ -11,13 +11,13 @@ pub(crate) struct Feed {
     buffer: RecvBuffer,
     /// Empty whenever something is measured: what the buffer has is the buffer's.
     pool: ChunkPool,
-    /// Octets that the allocator handed out before.
+    /// Bytes that the allocator handed out before.
     before: isize,
-    /// By offset from the start of the stream: whether the octet arrived and was not refused.
+    /// By offset from the start of the stream: whether the byte arrived and was not refused.
     arrived: Vec<bool>,
     /// Ranges beyond RCV.NXT.
     ranges: usize,
-    /// Octets that arrived, unread and out of order.
+    /// Bytes that arrived, unread and out of order.
     text: usize,
     nxt: usize,
     read: usize,
@@ -34,7 +34,7 @@ impl Feed {
         Self { buffer, pool, before, arrived, ranges, text, nxt, read, limit, case, frame }
     }
 
-    /// The octets `from .. to` arrive, and all is measured.
+    /// The bytes `from .. to` arrive, and all is measured.
     pub(crate) fn take(&mut self, from: usize, to: usize) {
         let (from, to) = (from.max(self.nxt), to.min(self.arrived.len() - 1));
         if from >= to {
@@ -42,7 +42,7 @@ impl Feed {
         }
         let mut frame = core::mem::take(&mut self.frame);
         frame.clear();
-        frame.extend((from..to).map(octet));
+        frame.extend((from..to).map(byte));
         let fresh = self.put(from, to, Payload::Borrowed(&frame));
         self.frame = frame;
         if fresh {
@@ -51,10 +51,10 @@ impl Feed {
         self.measure();
     }
 
-    /// The application reads `most` octets at a time until nothing is left.
+    /// The application reads `most` bytes at a time until nothing is left.
     pub(crate) fn drain(&mut self, most: usize) {
         while let Some(chunk) = self.buffer.read(most) {
-            assert!(chunk.iter().copied().eq((self.read..).map(octet).take(chunk.len())));
+            assert!(chunk.iter().copied().eq((self.read..).map(byte).take(chunk.len())));
             self.read += chunk.len();
             self.text -= chunk.len();
             drop(chunk);
@@ -78,7 +78,7 @@ impl Feed {
         self.nxt
     }
 
-    /// Octets of memory held for the buffer now.
+    /// Bytes of memory held for the buffer now.
     pub(crate) fn allocated(&self) -> usize {
         (held() - self.before).try_into().expect("no more was freed than allocated")
     }
@@ -113,13 +113,13 @@ impl Feed {
         let bound = 2 * self.text + 64 * (self.ranges - in_order) + 4_096;
         let allocated = self.allocated();
         let pinned = self.buffer.pinned();
-        let of = format_args!("{} octets in {} ranges: {}", self.text, self.ranges, self.case);
-        assert!(allocated <= bound, "{allocated} octets allocated for {of}, {bound} allowed");
-        assert!(pinned <= bound, "{pinned} octets pinned for {of}, {bound} allowed");
-        assert!(allocated <= pinned, "{allocated} octets allocated for {of}, {pinned} told");
+        let of = format_args!("{} bytes in {} ranges: {}", self.text, self.ranges, self.case);
+        assert!(allocated <= bound, "{allocated} bytes allocated for {of}, {bound} allowed");
+        assert!(pinned <= bound, "{pinned} bytes pinned for {of}, {bound} allowed");
+        assert!(allocated <= pinned, "{allocated} bytes allocated for {of}, {pinned} told");
     }
 }
 
-fn octet(at: usize) -> u8 {
+fn byte(at: usize) -> u8 {
     (at ^ (at >> 8) ^ (at >> 16)) as u8
 }

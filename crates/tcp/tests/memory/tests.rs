@@ -14,10 +14,10 @@ const ORDERS: [Order; 7] = [
     Order::Overlapping,
 ];
 
-/// As many packets as tell: a buffer of 6 MiB takes six million of an octet.
+/// As many packets as tell: a buffer of 6 MiB takes six million of a byte.
 const PACKETS: usize = 6_000;
 
-/// Pieces of `len` octets in this order, then what was missing, then reading.
+/// Pieces of `len` bytes in this order, then what was missing, then reading.
 fn run(order: Order, len: usize, buffer: usize, limit: usize) {
     let before = held();
     let starts = order.starts(len, ((buffer - 1) / len).clamp(1, PACKETS));
@@ -65,7 +65,7 @@ fn pieces_in_any_order_take_twice_their_text_in_a_buffer_of_6_mib() {
 }
 
 #[test]
-fn as_many_ranges_as_may_be_take_64_octets_each() {
+fn as_many_ranges_as_may_be_take_64_bytes_each() {
     for len in [1, 3] {
         for order in [Order::EverySecond, Order::Random, Order::Overlapping] {
             run(order, len, 256 << 10, 4_096);
@@ -105,6 +105,6 @@ fn what_a_reader_keeps_of_a_stream_pins_four_times_itself_at_most() {
         }
         let kept = feed.read_and_keep_last();
         let (pinned, bound) = (feed.allocated(), 4 * kept.len() + 4_096);
-        assert!(pinned <= bound, "{pinned} octets stay for {} of {segments} segments", kept.len());
+        assert!(pinned <= bound, "{pinned} bytes stay for {} of {segments} segments", kept.len());
     }
 }

@@ -163,7 +163,7 @@ fn algorithm(shard: &Shard, how: &ConnectOptions) -> Option<Algorithm> {
 
 fn sender_stats(snapshot: &Snapshot) -> SenderStats {
     SenderStats {
-        retransmits: Some(snapshot.mishaps.total_retrans.into()),
+        retransmits: Some(snapshot.info_counts.total_retrans.into()),
         acked: snapshot.tally.bytes_acked,
         cwnd: snapshot.cwnd.into(),
         rwnd: snapshot.snd.wnd.get().into(),

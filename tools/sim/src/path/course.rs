@@ -60,7 +60,7 @@ impl PathCourse {
             in_flight: flow.unacked_text().into(),
             queue,
             acked: flow.tally.bytes_acked,
-            repeated: flow.mishaps.total_retrans.into(),
+            repeated: flow.info_counts.total_retrans.into(),
         };
         let sample = flow.map(of).unwrap_or_default();
         while self.is_due(now) {

@@ -39,7 +39,7 @@ fn flows_begin_when_they_are_to() {
     let report = plan.run(Captured::Nothing, &|| true).unwrap();
     let [first, second] = [0, 1].map(|flow| report.flows[flow].acked[1]);
     assert!(first > second && second > 0, "{first} {second}");
-    assert!(report.flows[0].snapshot.as_ref().unwrap().mishaps.total_retrans > 0);
+    assert!(report.flows[0].snapshot.as_ref().unwrap().info_counts.total_retrans > 0);
 }
 
 #[test]

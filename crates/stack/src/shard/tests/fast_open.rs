@@ -120,7 +120,9 @@ fn the_text_of_a_syn_is_read_and_answered_before_the_handshake_is_over() {
         let snapshots = [(&hosts.client, client), (&hosts.server, server)]
             .map(|(shard, handle)| shard.snapshot(handle).expect("a connection"));
         assert!(
-            snapshots.iter().all(|it| it.syn_data && !it.early && it.mishaps.total_retrans == 0)
+            snapshots
+                .iter()
+                .all(|it| it.syn_data && !it.early && it.info_counts.total_retrans == 0)
         );
         assert_eq!(counts(hosts.client.counters()), [1, 0, 0, 0]);
         assert_eq!(counts(hosts.server.counters()), [0, 0, 1, 0]);

@@ -77,11 +77,11 @@ impl Tcb {
         self.state == State::SynReceived
             && seg.header.flags.contains(TcpFlags::SYN | TcpFlags::ACK)
             && seg.header.seq + 1 == self.receiver.nxt()
-            // What our SYN brought beside itself was not taken.
+            // Text that our SYN brought was not taken.
             && matches!(self.sender.seq().judge_ack(seg.header.ack), AckPlace::New(_))
     }
 
-    /// Whether a segment begins where the peer has sent something that it may take for lost: what was
+    /// True if a segment begins where the peer has sent something that it may take for lost: what was
     /// received, no farther back than a window, beyond which it could send nothing new; or, of a peer
     /// that takes the window for larger than it is, as far beyond.
     pub(in crate::conn) fn may_come_again(&self, seg: &RxSegment<'_>) -> bool {
@@ -94,5 +94,5 @@ impl Tcb {
     }
 }
 
-/// Octets: the window that needs no scale.
+/// Bytes: the window that needs no scale.
 const UNSCALED: u32 = 65_535;

@@ -17,12 +17,12 @@ impl Tcb {
         }
     }
 
-    /// The retransmission timer ran out. Whoever has no window to send into is probed, and times out from
+    /// The retransmission timer ran out. A sender without a window probes, and times out from
     /// nothing.
     pub(in crate::conn) fn count_timeout(&mut self, cx: &Context) {
         if self.sender.seq().wnd.get() > 0 || self.sender.has_syn() {
             let attempt = self.sender.attempts();
-            self.stats.cold.record_mut().mishaps.on_timeout(attempt, cx.tick);
+            self.stats.cold.record_mut().info_counts.on_timeout(attempt, cx.tick);
         }
     }
 
@@ -58,7 +58,7 @@ impl Tcb {
     #[cold]
     fn count_narrow(&mut self, now: Tick) {
         let tally = self.stats.tally;
-        self.stats.cold.record_mut().mishaps.on_limited(tally.limit(), tally.limit_millis(now));
+        self.stats.cold.record_mut().info_counts.on_limited(tally.limit(), tally.limit_millis(now));
     }
 
     #[inline]

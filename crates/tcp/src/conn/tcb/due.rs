@@ -7,27 +7,27 @@ use crate::conn::tcb::Tcb;
 use crate::send::SendRange;
 
 impl Tcb {
-    /// Whether there is something to send now.
+    /// True if there is something to send now.
     pub(in crate::conn) fn wants_transmit(&self, max_text: u32) -> bool {
         self.syn_is_next() || self.judge_transmit(max_text).is_some()
     }
 
-    /// Whether what is to be sent next is a SYN, or SYN-ACK in a simultaneous open.
+    /// True if what is to be sent next is a SYN, or SYN-ACK in a simultaneous open.
     #[inline]
     pub(in crate::conn) fn syn_is_next(&self) -> bool {
         self.sender.syn_is_due() && !matches!(self.state, State::Closed | State::TimeWait)
     }
 
-    /// Whether there may be something to send: whatever [`Connection::wants_transmit`] finds is
+    /// True if there may be something to send: whatever [`Connection::wants_transmit`] finds is
     /// found here by a few comparisons, for asking after each call. What windows or Nagle's
     /// algorithm hold back is found as well; [`Connection::poll_transmit`] judges that, once.
     #[inline]
     pub(in crate::conn) fn may_transmit(&self) -> bool {
         !matches!(self.state, State::Closed | State::TimeWait)
-            && (self.receiver.owes_ack() || self.may_send())
+            && (self.receiver.ack_pending() || self.may_send())
     }
 
-    /// Whether there may be something to send beside acknowledgments that are owed.
+    /// True if there may be something to send other than acknowledgments that are owed.
     // Out of line: after each call it is asked, and mostly the answer is no.
     #[inline(never)]
     fn may_send(&self) -> bool {
@@ -46,11 +46,11 @@ impl Tcb {
         self.sender.end_pacing_wait(queue, now);
     }
 
-    /// The same of a connection that has just sent a segment, which announced the window: there is no
+    /// The if there may be more to send after a segment that has announced the window: there is no
     /// news of that.
     #[inline]
     pub(in crate::conn) fn may_transmit_more(&self) -> bool {
-        self.receiver.owes_ack() || self.sender.may_be_due(self.queue())
+        self.receiver.ack_pending() || self.sender.may_be_due(self.queue())
     }
 
     /// What is to be sent, if that is no SYN.
@@ -75,10 +75,10 @@ impl Tcb {
             cold_path();
             return Some(NextSegment::KeepAlive);
         }
-        (self.receiver.owes_ack() || self.owes_window_update()).then_some(NextSegment::Ack)
+        (self.receiver.ack_pending() || self.owes_window_update()).then_some(NextSegment::Ack)
     }
 
-    /// Whether reading freed so much that the peer should hear of it without waiting for an
+    /// True if reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
     #[inline]
     fn owes_window_update(&self) -> bool {

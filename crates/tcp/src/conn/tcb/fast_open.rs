@@ -18,7 +18,7 @@ impl Tcb {
         }
     }
 
-    /// How many octets of text the SYN has room for, before it is sent; none without a cookie
+    /// The number of bytes of text the SYN has room for, before it is sent; none without a cookie
     /// (RFC 7413 4.2.2: "default 536 bytes" or what the server announced).
     pub(in crate::conn) fn syn_room(&self) -> u32 {
         let syn = self.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
@@ -80,7 +80,7 @@ impl Tcb {
         }
     }
 
-    /// Whether a segment is the SYN that the connection began with, come again.
+    /// True if a segment is the SYN that the connection began with, come again.
     pub(in crate::conn) fn is_first_syn_again(&self, seg: &RxSegment<'_>) -> bool {
         let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
         let flags = seg.header.flags;

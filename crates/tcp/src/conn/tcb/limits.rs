@@ -20,7 +20,7 @@ impl Tcb {
         if self.flags.has(Flags::KEEP_ALIVE) { KeepAlive::On } else { KeepAlive::Off }
     }
 
-    /// How long the peer may leave us without an acknowledgment, if that is limited by time.
+    /// The time for which the peer may leave us without an acknowledgment, if that is limited by time.
     pub(in crate::conn) fn user_timeout(&self, tunables: &Tunables) -> Option<Duration> {
         self.patience(tunables).or_else(|| {
             let usual = Some(tunables.user_timeout).filter(|limit| !limit.is_zero());
@@ -28,13 +28,13 @@ impl Tcb {
         })
     }
 
-    /// How long the peer may be silent, if that is limited by time for this connection.
+    /// The time for which the peer may be silent, if that is limited by time for this connection.
     pub(in crate::conn) fn patience(&self, tunables: &Tunables) -> Option<Duration> {
         let own = self.stats.cold.overrides().and_then(|set| set.user_timeout);
         own.or(self.connect_timeout(tunables))
     }
 
-    /// Whether time limits the first SYN, too. What an application sets does not: as on Linux it is
+    /// True if time limits the first SYN, too. What an application sets does not: as on Linux it is
     /// looked at with the second.
     pub(in crate::conn) fn limits_first_syn(&self, tunables: &Tunables) -> bool {
         self.connect_timeout(tunables).is_some()

@@ -1,8 +1,8 @@
-//! What a route knows of the path, and what segments carry once both SYNs are known.
+//! The route's metrics, and the size of segments once both SYNs are known.
 
 use whimbrel_wire::Mss;
 
-use crate::conn::stamps::TIMESTAMP_OCTETS;
+use crate::conn::stamps::TIMESTAMP_BYTES;
 use crate::conn::tcb::Tcb;
 use crate::conn::{Flags, RouteMetrics};
 use crate::{Context, Tunables};
@@ -27,7 +27,7 @@ impl Tcb {
         self.update_recv_size(cx, before);
     }
 
-    /// What the route says of the congestion window, once segments have their size.
+    /// Takes the route's metrics of the congestion window, once segments have their size.
     #[inline]
     pub(in crate::conn) fn apply_window_metrics(&mut self) {
         if !self.stats.cold.is_empty() {
@@ -46,7 +46,7 @@ impl Tcb {
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
     #[inline]
     pub(in crate::conn) fn agree_mss(&mut self, peer: Mss, tunables: &Tunables) {
-        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
+        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_BYTES } else { 0 };
         self.sender.agree_mss(peer, options, tunables);
         self.receiver.round_size(self.in_full_segments(self.receiver.size(), tunables));
     }

@@ -30,14 +30,14 @@ impl Tcb {
 
     /// The application reads or writes: where memory is short no longer, there is room again.
     #[inline]
-    pub(in crate::conn) fn update_pinch(&mut self, cx: &Context) {
+    pub(in crate::conn) fn update_memory_limit(&mut self, cx: &Context) {
         if self.is_memory_limited() && !cx.pool.budget.is_full() {
             cold_path();
             self.flags.clear(Flags::MEMORY_LIMITED);
         }
     }
 
-    /// Text arrives `ahead` octets beyond RCV.NXT while memory is short, in segments of `size`. Returns how
+    /// Text arrives `ahead` bytes beyond RCV.NXT while memory is short, in segments of `size`. Returns how
     /// much of it is taken. What is held stays, named or not: RFC 2018 8 has it that "the data receiver is
     /// permitted to discard data in its queue that has not been acknowledged to the data sender, even if the
     /// data has already been reported in a SACK option", and that "discarding of SACKed packets is
@@ -87,7 +87,7 @@ impl Tcb {
         }
     }
 
-    /// How many bytes may be held while memory is short.
+    /// The number of bytes may be held while memory is short.
     fn share_under_pressure(&mut self, cx: &mut Context) -> u32 {
         let falls_behind = self.falls_behind(cx);
         if falls_behind {
@@ -104,7 +104,7 @@ impl Tcb {
         budget.share(self.stats.tally.bytes_received.saturating_sub(self.unread().into()))
     }
 
-    /// Whether the application leaves text unread for longer than one that is about to read it.
+    /// True if the application leaves text unread for longer than one that is about to read it.
     pub(in crate::conn) fn falls_behind(&self, cx: &Context) -> bool {
         let since = cx.tick.millis_since(self.stats.sizing.unread_since());
         self.unread() > 0 && since > SLOW_MILLIS

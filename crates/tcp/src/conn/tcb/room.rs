@@ -5,7 +5,7 @@ use crate::conn::tcb::Tcb;
 use crate::conn::{BufferSize, Signals, State};
 
 impl Tcb {
-    /// How many octets may wait to be acknowledged. What is there beyond a lesser size stays.
+    /// The number of bytes may wait to be acknowledged. What is there beyond a lesser size stays.
     pub(in crate::conn) fn set_send_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         let size = size.into();
         if self.stats.cold.asked_sizes().0 != size {
@@ -15,7 +15,7 @@ impl Tcb {
         }
     }
 
-    /// Whether the application may write.
+    /// True if the application may write.
     #[inline]
     pub(in crate::conn) fn takes_text(&self) -> bool {
         let open = matches!(
@@ -25,7 +25,7 @@ impl Tcb {
         open && !self.sender.fin_queued()
     }
 
-    /// Octets of send buffer that are free.
+    /// Bytes of send buffer that are free.
     pub(in crate::conn) fn send_room(&self) -> u32 {
         self.sender.room(self.queue(), &self.send_bounds())
     }

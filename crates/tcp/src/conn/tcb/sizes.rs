@@ -1,10 +1,10 @@
-//! How large a connection's buffers are: what its application asks for, what the route says, and what
+//! The sizes of a connection's buffers: what its application asks for, what the route says, and what
 //! the path needs.
 
 use whimbrel_recovery::cc::{INITIAL_SEGMENTS, initial_cwnd};
 
 use crate::budget::Pressure;
-use crate::conn::stamps::TIMESTAMP_OCTETS;
+use crate::conn::stamps::TIMESTAMP_BYTES;
 use crate::conn::tcb::Tcb;
 use crate::conn::{BufferSize, Flags, SizeRange, State};
 use crate::recv::recv_scale;
@@ -12,22 +12,22 @@ use crate::tunables::ReceiveWindow;
 use crate::{Context, Tunables};
 
 impl Tcb {
-    /// What the route says of the receive buffer, octets; 0: nothing.
+    /// The route's metric of the receive buffer, bytes; 0: none.
     pub(in crate::conn) fn recv_pipe(&self, tunables: &Tunables) -> u32 {
         let mss = self.receiver.advertised_mss();
         self.stats.cold.record().map_or(0, |apart| tunables.recv_pipe(&apart.metrics, mss))
     }
 
-    /// A receive buffer of `octets`, rounded up to whole segments if that is the rule, and it holds
+    /// A receive buffer of `bytes`, rounded up to whole segments if that is the rule, and it holds
     /// more than one. No buffer becomes larger by that than any may be.
     #[inline]
-    pub(in crate::conn) fn in_full_segments(&self, octets: u32, tunables: &Tunables) -> u32 {
-        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
+    pub(in crate::conn) fn in_full_segments(&self, bytes: u32, tunables: &Tunables) -> u32 {
+        let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_BYTES } else { 0 };
         let full = u32::from(self.sender.mss()) + u32::from(options);
-        if tunables.recv_window != ReceiveWindow::FullSegments || octets <= full {
-            return octets;
+        if tunables.recv_window != ReceiveWindow::FullSegments || bytes <= full {
+            return bytes;
         }
-        round_up(octets, full, tunables.recv_buffer_max)
+        round_up(bytes, full, tunables.recv_buffer_max)
     }
 
     /// What the receive buffer may come to be.
@@ -73,7 +73,7 @@ impl Tcb {
         SizeRange { floor: least.min(floor), most: floor }
     }
 
-    /// How many octets may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
+    /// The number of bytes may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
     /// window that was announced is not taken back; before the SYN was sent, the window scale follows.
     /// What was rounded up to full segments when their size became known stays so; another size is
     /// taken as it is.
@@ -140,10 +140,10 @@ impl Tcb {
     }
 }
 
-/// So many octets in segments of `full`, but no more than `most` if it need not be.
+/// So many bytes in segments of `full`, but no more than `most` if it need not be.
 // Out of line: of a usual receive buffer nothing is rounded.
 #[inline(never)]
-fn round_up(octets: u32, full: u32, most: u32) -> u32 {
-    let rounded = octets.div_ceil(full).saturating_mul(full);
-    rounded.min(most).max(octets)
+fn round_up(bytes: u32, full: u32, most: u32) -> u32 {
+    let rounded = bytes.div_ceil(full).saturating_mul(full);
+    rounded.min(most).max(bytes)
 }

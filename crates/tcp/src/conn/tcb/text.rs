@@ -60,7 +60,7 @@ impl Tcb {
         }
     }
 
-    /// Octets to be read up to the end of the peer's urgent data, if any of it is still to come.
+    /// Bytes to be read up to the end of the peer's urgent data, if any of it is still to come.
     pub(in crate::conn) fn urgent_mark(&self) -> Option<u32> {
         self.buffers.as_ref()?.recv.urgent_mark()
     }
@@ -73,10 +73,10 @@ impl Tcb {
         if in_order { self.receiver.seq().wnd() } else { 0 }
     }
 
-    /// With what text ends the connection that nobody will read. Whoever shut both directions down
+    /// The reason with which text ends a connection that will not read it. An application that shut both directions down
     /// closed it, in the words of RFC 9293, and still holds the descriptor.
     #[cold]
-    pub(in crate::conn) fn judge_unheard(&self, tunables: &Tunables) -> Option<CloseReason> {
+    pub(in crate::conn) fn judge_read_shutdown(&self, tunables: &Tunables) -> Option<CloseReason> {
         if self.flags.has(Flags::ORPHAN) {
             return Some(CloseReason::Aborted);
         }
@@ -117,19 +117,19 @@ impl Tcb {
         }
     }
 
-    /// What can be read, piece by piece; it stays unread.
+    /// Returns the text that can be read, piece by piece; it stays unread.
     pub(in crate::conn) fn peek(&self) -> impl Iterator<Item = &[u8]> {
         self.buffers.iter().flat_map(|buffers| buffers.recv.peek())
     }
 
-    /// Where the first part of the text that is held out of order already begins and ends, in octets
+    /// Where the first part of the text that is held out of order already begins and ends, in bytes
     /// beyond RCV.NXT.
     #[inline]
     pub(in crate::conn) fn overlap(&self, ahead: u32, text: Text) -> Option<(u32, u32)> {
         self.buffers.as_ref()?.recv.overlap(ahead, text.take)
     }
 
-    /// What of the text, `ahead` octets beyond RCV.NXT, lies in front of the peer's FIN, if that waits.
+    /// The part of the text, `ahead` bytes beyond RCV.NXT, that lies in front of the peer's FIN, if that waits.
     #[inline]
     pub(in crate::conn) fn up_to_fin(&self, ahead: u32, text: Text) -> Text {
         self.buffers.as_ref().map_or(text, |buffers| buffers.recv.up_to_fin(ahead, text))

@@ -10,7 +10,7 @@ use super::pair::{Flying, Pair, Which, fixed, pattern};
 use crate::conn::{Read, Signals, State};
 use crate::{CloseReason, DropReason, Tunables, Verdict};
 
-/// A segment of the client's, `ahead` octets beyond what the server expects.
+/// A segment of the client's, `ahead` bytes beyond what the server expects.
 fn from_client(pair: &mut Pair, ahead: i32, text: &[u8]) -> Flying {
     let seq = pair.server.connection.recv_sequence().nxt;
     let mut flying = pair.bare(Which::Client);

@@ -77,7 +77,7 @@ impl CongestionControl for FourSegments {
     }
 }
 
-/// A window of so many octets, and the same threshold, however little sense that makes.
+/// A window of so many bytes, and the same threshold, however little sense that makes.
 #[derive(Debug)]
 struct Always(u32);
 
@@ -138,10 +138,10 @@ fn pair() -> (Pair, Arc<Mutex<Heard>>) {
 #[test]
 fn a_transfer_runs_by_the_window_of_another_algorithm() {
     let (mut pair, heard) = pair();
-    let octets = pattern(60_000);
-    assert_eq!(pair.write(Which::Client, &octets), octets.len());
+    let bytes = pattern(60_000);
+    assert_eq!(pair.write(Which::Client, &bytes), bytes.len());
     pair.run_for(Duration::from_secs(1));
-    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
     let window = 4 * u32::from(pair.client.connection.mss());
     assert_eq!(pair.client.connection.cwnd(), window);
     let heard = heard.lock().expect("nobody panicked");
@@ -173,10 +173,10 @@ fn an_algorithm_that_makes_no_sense_harms_no_more_than_its_own_connection() {
         let algorithm = client.cx.algorithms.add("always", make).expect("there is room");
         client.connection.set_congestion_control(algorithm);
         pair.lose = |number, flying| !flying.text.is_empty() && number % 17 == 5;
-        let octets = pattern(60_000);
-        assert_eq!(pair.write(Which::Client, &octets), octets.len());
+        let bytes = pattern(60_000);
+        assert_eq!(pair.write(Which::Client, &bytes), bytes.len());
         pair.run_for(Duration::from_secs(600));
-        assert!(pair.server.received == octets, "{window}: {} octets", pair.server.received.len());
+        assert!(pair.server.received == bytes, "{window}: {} bytes", pair.server.received.len());
     }
 }
 

@@ -15,16 +15,16 @@ fn data_survives_the_loss_of_every_tenth_segment() {
         let mut pair = Pair::established(&Tunables { sack, ..Tunables::default() });
         pair.max_text = max_text;
         pair.lose = |number, _| number % 10 == 7;
-        let octets = pattern(500_000);
-        let mut rest: &[u8] = &octets;
+        let bytes = pattern(500_000);
+        let mut rest: &[u8] = &bytes;
         for _ in 0..6_000 {
             rest = &rest[pair.write(Which::Client, rest)..];
             pair.run_for(Duration::from_millis(50));
-            if pair.server.received.len() == octets.len() {
+            if pair.server.received.len() == bytes.len() {
                 break;
             }
         }
-        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
         assert!(pair.client.cx.counters.retrans_segs > 0);
         pair.run_for(Duration::from_secs(200));
         assert_eq!(pair.client.cx.pool.lent() + pair.server.cx.pool.lent(), 0);
@@ -79,7 +79,7 @@ fn segments_that_overtake_others_are_counted_and_the_connection_once() {
         }
         let counters = &pair.client.cx.counters;
         assert_eq!((counters.sack_reorder, counters.retrans_segs), (1, 0));
-        assert_eq!(pair.client.connection.transfer.tcb.stats.cold.mishaps().reorderings, turn);
+        assert_eq!(pair.client.connection.transfer.tcb.stats.cold.info_counts().reorderings, turn);
     }
 }
 
@@ -87,12 +87,12 @@ fn segments_that_overtake_others_are_counted_and_the_connection_once() {
 fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
     let mut pair = Pair::established(&Tunables::default());
     pair.lose = |number, flying| !flying.text.is_empty() && number == 4;
-    let octets = pattern(14_600);
-    pair.write(Which::Client, &octets);
+    let bytes = pattern(14_600);
+    pair.write(Which::Client, &bytes);
     pair.run_for(Duration::from_millis(150));
     let counters = &pair.client.cx.counters;
     assert_eq!((counters.fast_retrans, counters.slow_start_retrans), (1, 0));
-    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
     assert_eq!(pair.client.cx.counters.timeouts, 0);
 }
 
@@ -101,10 +101,10 @@ fn the_small_end_of_a_flight_that_was_lost_whole_does_not_wait_for_itself() {
     let tunables = Tunables { loss_probe: false, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
     pair.lose = |number, flying| !flying.text.is_empty() && number < 6;
-    let octets = pattern(5_000);
-    pair.write(Which::Client, &octets);
+    let bytes = pattern(5_000);
+    pair.write(Which::Client, &bytes);
     pair.run_for(Duration::from_secs(5));
-    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
     let counters = &pair.client.cx.counters;
     assert_eq!((counters.timeouts, counters.fast_retrans), (1, 0));
     // One, then two more, and the small end.

@@ -7,7 +7,7 @@ use super::pair::{Pair, Which, pattern};
 use crate::Tunables;
 use crate::conn::Read;
 
-/// Sizes of a transfer, octets.
+/// Sizes of a transfer, bytes.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     buffer: u32,
@@ -32,10 +32,10 @@ fn longest_hunger(sizes: Sizes) -> Duration {
     };
     let mut pair = Pair::established_with(&tunables, mss);
     pair.server.reads = false;
-    let octets = pattern((3 * buffer as usize + 40_000).min(60 * piece).min(1 << 20));
-    assert_eq!(pair.write(Which::Client, &octets), octets.len());
+    let bytes = pattern((3 * buffer as usize + 40_000).min(60 * piece).min(1 << 20));
+    assert_eq!(pair.write(Which::Client, &bytes), bytes.len());
     let (mut hungry, mut longest) = (Duration::ZERO, Duration::ZERO);
-    while pair.server.received.len() < octets.len() {
+    while pair.server.received.len() < bytes.len() {
         pair.run_for(PAUSE);
         let now = pair.now;
         match pair.server.with(now, |connection, cx| connection.read_up_to(cx, piece)) {
@@ -48,11 +48,11 @@ fn longest_hunger(sizes: Sizes) -> Duration {
         longest = longest.max(hungry);
         assert!(
             hungry < Duration::from_secs(60),
-            "{sizes:?}: {} octets",
+            "{sizes:?}: {} bytes",
             pair.server.received.len()
         );
     }
-    assert!(pair.server.received == octets);
+    assert!(pair.server.received == bytes);
     // RFC 5681 2: an update is no duplicate if "the advertised window in the incoming acknowledgment"
     // differs from the last.
     assert_eq!(

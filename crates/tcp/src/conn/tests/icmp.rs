@@ -35,7 +35,7 @@ fn opening_under(
     let mut connection = Connection::connect(&mut cx, open);
     connection.poll_transmit(&mut cx, 0, &mut Slices::new()).expect("a SYN");
     let verdict = connection.on_icmp(&mut cx, SeqNum::new(seq), error);
-    (connection, verdict, cx.around.counters)
+    (connection, verdict, cx.env.counters)
 }
 
 fn tell(pair: &mut Pair, ahead: u32, error: IcmpError) -> IcmpVerdict {
@@ -105,8 +105,8 @@ fn what_was_too_big_for_the_path_is_cut_anew_at_once_and_without_a_congestion_re
         let mut pair = Pair::established(&Tunables::default());
         pair.max_text = max_text;
         pair.lose = |_, flying| flying.text.len() > 988 * usize::from(flying.segs);
-        let octets = pattern(14_000);
-        pair.write(Which::Client, &octets);
+        let bytes = pattern(14_000);
+        pair.write(Which::Client, &bytes);
         pair.run_for(Duration::from_millis(5));
         let cwnd = pair.client.connection.cwnd();
         let error = IcmpError::TooBig { mtu: 1_040 };
@@ -115,7 +115,7 @@ fn what_was_too_big_for_the_path_is_cut_anew_at_once_and_without_a_congestion_re
         assert_eq!(tell(&mut pair, 1_448, error), IcmpVerdict::Ignored);
         assert_eq!((pair.client.connection.mss(), pair.client.connection.cwnd()), (988, cwnd));
         pair.run_for(Duration::from_millis(100));
-        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
         assert_eq!(
             (pair.client.cx.counters.timeouts, pair.client.cx.counters.fast_retrans),
             (0, 0)
@@ -147,10 +147,10 @@ fn the_path_is_never_taken_to_be_wider_nor_absurdly_narrow() {
 fn below_least_path_mtu_full_segments_go_again_once() {
     for said in [68, 296, 551] {
         let mut pair = Pair::established(&Tunables::default());
-        let octets = pattern(14_000);
+        let bytes = pattern(14_000);
         // All of the first flight is too large for the link, and what follows may be fragmented.
         pair.lose = |_, _| true;
-        pair.write(Which::Client, &octets);
+        pair.write(Which::Client, &bytes);
         pair.run_for(Duration::from_millis(5));
         assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 552 }), IcmpVerdict::Lowered);
         pair.run_for(Duration::from_millis(5));
@@ -160,7 +160,7 @@ fn below_least_path_mtu_full_segments_go_again_once() {
         assert_eq!(pair.client.connection.mss(), 500);
         pair.lose = |_, _| false;
         pair.run_until_quiet();
-        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
         let counters = &pair.client.cx.counters;
         assert_eq!((counters.timeouts, counters.path_mtu_lowered), (0, 2), "{said}");
     }

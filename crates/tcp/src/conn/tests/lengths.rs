@@ -1,4 +1,4 @@
-//! How long a segment may be: what the window, the MSS and its own options leave.
+//! The time for which a segment may be: what the window, the MSS and its own options leave.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -67,7 +67,7 @@ fn an_acknowledgment_after_a_window_probe_lies_where_the_peer_accepts_it() {
     pair.now = deadline;
     pair.client.with(deadline, |connection, cx| connection.on_deadline(cx));
     let probe = burst(&mut pair, Which::Client);
-    assert_eq!((probe.len(), probe[0].text.len()), (1, 1), "a probe of one octet");
+    assert_eq!((probe.len(), probe[0].text.len()), (1, 1), "a probe of one byte");
     pair.write(Which::Server, &pattern(1_000));
     for flying in burst(&mut pair, Which::Server) {
         assert_eq!(pair.client.take(deadline, &flying), Verdict::Accepted);
@@ -85,7 +85,7 @@ fn an_acknowledgment_that_was_sent_before_ours_arrived_is_heard() {
     let mut pair = Pair::established(&Tunables::default());
     let now = pair.now;
     pair.write(Which::Server, b"!");
-    let probe = pair.poll(Which::Server).expect("one octet");
+    let probe = pair.poll(Which::Server).expect("one byte");
     pair.write(Which::Client, &pattern(3_000));
     for flying in burst(&mut pair, Which::Client) {
         assert_eq!(pair.server.take(now, &flying), Verdict::Accepted);

@@ -29,7 +29,7 @@ pub(super) struct Side {
     pub(super) cx: Context,
     pub(super) received: Vec<u8>,
     pub(super) ended: bool,
-    /// Whether the application reads what arrives.
+    /// True if the application reads what arrives.
     pub(super) reads: bool,
     inbox: VecDeque<Flying>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Pair {
     pub(super) client: Side,
     pub(super) server: Side,
     pub(super) delay: Duration,
-    /// Octets of text a segment may carry; more than the MSS makes super-segments.
+    /// Bytes of text a segment may carry; more than the MSS makes super-segments.
     pub(super) max_text: u32,
     /// Which segments are lost: told the number of the segment on the wire and the segment.
     pub(super) lose: fn(u64, &Flying) -> bool,
@@ -81,9 +81,9 @@ impl Side {
     pub(super) fn take(&mut self, now: Instant, flying: &Flying) -> Verdict {
         let meta = SegMeta { segs: flying.segs, gso_size: 0, checksum: RxChecksum::Verified };
         let payload = Payload::Borrowed(&flying.text);
-        let mut octets = [0; TcpHeader::MAX_LEN];
-        let len = flying.header.emit(OptionOrder::Linux, &mut octets);
-        let (header, _) = TcpView::parse(&octets[..len]).expect("we wrote it");
+        let mut bytes = [0; TcpHeader::MAX_LEN];
+        let len = flying.header.emit(OptionOrder::Linux, &mut bytes);
+        let (header, _) = TcpView::parse(&bytes[..len]).expect("we wrote it");
         let segment = RxSegment { header, payload, meta };
         self.with(now, |connection, cx| connection.on_segment(cx, &segment))
     }
@@ -269,9 +269,9 @@ impl Pair {
         self.run_for(Duration::from_secs(1));
     }
 
-    pub(super) fn write(&mut self, which: Which, octets: &[u8]) -> usize {
+    pub(super) fn write(&mut self, which: Which, bytes: &[u8]) -> usize {
         let now = self.now;
-        let mut data = Bytes::copy_from_slice(octets);
+        let mut data = Bytes::copy_from_slice(bytes);
         self.side(which)
             .with(now, |connection, cx| connection.write(cx, &mut data))
             .expect("open for writing")
@@ -306,7 +306,7 @@ impl Which {
     }
 }
 
-/// Octets that differ along the stream.
+/// Bytes that differ along the stream.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(131) ^ (at >> 8)) as u8).collect()
 }

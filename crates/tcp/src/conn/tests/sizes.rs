@@ -19,9 +19,9 @@ fn auto(timestamps: bool) -> Tunables {
 
 /// The client writes as much as there is room for, for so long.
 fn stream(pair: &mut Pair, millis: u32) {
-    let octets = pattern(4 << 20);
+    let bytes = pattern(4 << 20);
     for _ in 0..millis {
-        pair.write(Which::Client, &octets);
+        pair.write(Which::Client, &bytes);
         pair.run_for(Duration::from_millis(1));
     }
     pair.server.received.clear();
@@ -34,12 +34,12 @@ fn recv_size(pair: &Pair) -> u32 {
 /// So much of the server's budget, in hundredths, is used.
 fn use_up(pair: &mut Pair, hundredths: u64) {
     let side = &mut pair.server;
-    side.cx.pool.budget.set_bytes(100_000_000, &mut side.cx.around.counters);
-    side.cx.pool.budget.note_records(hundredths * 1_000_000, 0, &mut side.cx.around.counters);
+    side.cx.pool.budget.set_bytes(100_000_000, &mut side.cx.env.counters);
+    side.cx.pool.budget.note_records(hundredths * 1_000_000, 0, &mut side.cx.env.counters);
 }
 
 fn limited(connection: &Connection, limit: Limit) -> Duration {
-    Duration::from_millis(connection.transfer.tcb.stats.cold.mishaps().limited(limit).into())
+    Duration::from_millis(connection.transfer.tcb.stats.cold.info_counts().limited(limit).into())
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn what_the_peer_holds_behind_a_hole_leaves_room_for_more_text() {
     let mut pair = Pair::established(&auto(true));
     pair.delay = Duration::from_millis(20);
     stream(&mut pair, 180);
-    // An octet never arrives, and all behind it does.
+    // A byte never arrives, and all behind it does.
     pair.lose = |_, flying| {
         let ahead = (SeqNum::new(CLIENT_ISS) + 600_000).offset_from(flying.header.seq);
         (ahead as usize) < flying.text.len()
@@ -91,11 +91,11 @@ fn a_window_grows_up_to_its_maximum_and_no_further() {
 fn for_a_slow_reader_nothing_grows() {
     let mut pair = Pair::established(&auto(true));
     pair.server.reads = false;
-    let octets = pattern(64 << 10);
+    let bytes = pattern(64 << 10);
     for _ in 0..200 {
-        pair.write(Which::Client, &octets);
+        pair.write(Which::Client, &bytes);
         pair.run_for(Duration::from_millis(50));
-        // 10,000 octets in each 50 ms, of a path that would bring more.
+        // 10,000 bytes in each 50 ms, of a path that would bring more.
         let now = pair.now;
         for _ in 0..2 {
             pair.server.with(now, |connection, cx| connection.read_up_to(cx, 5_000));
@@ -207,13 +207,13 @@ fn the_send_buffer_follows_what_may_be_in_flight_both_ways() {
 #[test]
 fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_floor() {
     let mut pair = Pair::established(&auto(true));
-    let octets = pattern(4 << 20);
+    let bytes = pattern(4 << 20);
     let size = |pair: &mut Pair, hundredths: u64| {
         let side = &mut pair.client;
-        side.cx.pool.budget.set_bytes(1_000_000_000, &mut side.cx.around.counters);
-        side.cx.pool.budget.note_records(hundredths * 10_000_000, 0, &mut side.cx.around.counters);
+        side.cx.pool.budget.set_bytes(1_000_000_000, &mut side.cx.env.counters);
+        side.cx.pool.budget.note_records(hundredths * 10_000_000, 0, &mut side.cx.env.counters);
         for _ in 0..60 {
-            pair.write(Which::Client, &octets);
+            pair.write(Which::Client, &bytes);
             pair.run_for(Duration::from_millis(1));
         }
         pair.server.received.clear();
@@ -233,7 +233,7 @@ fn unsent(connection: &Connection) -> u32 {
 /// Other connections of the client hold so much text beside this one.
 fn crowd(pair: &mut Pair, before: u32, after: u32) {
     let side = &mut pair.client;
-    side.cx.pool.budget.move_text(before, after, &mut side.cx.around.counters);
+    side.cx.pool.budget.move_text(before, after, &mut side.cx.env.counters);
 }
 
 #[test]
@@ -241,15 +241,15 @@ fn who_was_refused_while_many_wait_has_a_share() {
     for others in [0, 3 << 20] {
         let mut pair = Pair::established(&fixed(4 << 20, 1 << 20));
         crowd(&mut pair, 0, others);
-        let octets = pattern(2 << 20);
-        assert_eq!(pair.write(Which::Client, &octets), 1 << 20, "nobody was refused yet");
+        let bytes = pattern(2 << 20);
+        assert_eq!(pair.write(Which::Client, &bytes), 1 << 20, "nobody was refused yet");
         let mut carried = 1 << 20;
         while carried < 8 << 20 {
             pair.run_for(Duration::from_micros(500));
             assert!(pair.now < Instant::from_millis(60_000), "nobody is told of room: {carried}");
             let told = pair.client.connection.signals_mut().take(Signals::WRITABLE);
             let before = unsent(&pair.client.connection);
-            let taken = if told { pair.write(Which::Client, &octets) } else { 0 };
+            let taken = if told { pair.write(Which::Client, &bytes) } else { 0 };
             carried += taken;
             let share =
                 (pair.client.connection.transfer.tcb.sender.unacknowledged() / 4).max(32 << 10);
@@ -259,14 +259,14 @@ fn who_was_refused_while_many_wait_has_a_share() {
         }
         pair.run_until_quiet();
         assert_eq!(pair.server.received.len(), carried);
-        assert_eq!(pair.write(Which::Client, &octets), 1 << 20, "something new to say");
+        assert_eq!(pair.write(Which::Client, &bytes), 1 << 20, "something new to say");
         let now = pair.now;
-        let whole = pair.client.with(now, |connection, cx| {
-            connection.write_whole(cx, Bytes::copy_from_slice(&octets))
-        });
+        let whole = pair
+            .client
+            .with(now, |connection, cx| connection.write_whole(cx, Bytes::copy_from_slice(&bytes)));
         assert_eq!(whole, Ok(()));
         pair.run_until_quiet();
-        assert_eq!(pair.server.received.len(), carried + (1 << 20) + octets.len(), "none is lost");
+        assert_eq!(pair.server.received.len(), carried + (1 << 20) + bytes.len(), "none is lost");
         crowd(&mut pair, others, 0);
     }
 }
@@ -274,8 +274,8 @@ fn who_was_refused_while_many_wait_has_a_share() {
 #[test]
 fn who_holds_much_alone_has_no_share() {
     let mut pair = Pair::established(&fixed(8 << 20, 4 << 20));
-    let octets = pattern(5 << 20);
-    assert_eq!(pair.write(Which::Client, &octets), 4 << 20);
+    let bytes = pattern(5 << 20);
+    assert_eq!(pair.write(Which::Client, &bytes), 4 << 20);
     assert!(!pair.client.connection.transfer.tcb.sender.is_send_share_limited(), "a crowd of one");
 }
 
@@ -285,15 +285,15 @@ fn with_a_share_the_path_is_as_busy() {
         let mut pair = Pair::established(&fixed(4 << 20, 2 << 20));
         pair.delay = Duration::from_millis(20);
         crowd(&mut pair, 0, others);
-        let octets = pattern(4 << 20);
+        let bytes = pattern(4 << 20);
         let mut carried = 0;
         let begun = pair.now;
-        carried += pair.write(Which::Client, &octets);
+        carried += pair.write(Which::Client, &bytes);
         while carried < 32 << 20 {
             pair.run_for(Duration::from_millis(1));
             assert!(pair.now < Instant::from_millis(60_000), "nobody is told of room: {carried}");
             if pair.client.connection.signals_mut().take(Signals::WRITABLE) {
-                carried += pair.write(Which::Client, &octets);
+                carried += pair.write(Which::Client, &bytes);
             }
             pair.server.received.clear();
         }

@@ -10,7 +10,7 @@ use super::pair::{Flying, Pair, Which, fixed, pattern};
 use crate::conn::State;
 use crate::{CloseReason, Counters, DropReason, Tunables, Verdict};
 
-/// Both ends as they would be after the client sent 2^30 octets more without a loss.
+/// Both ends as they would be after the client sent 2^30 bytes more without a loss.
 fn skip_a_gigabyte(pair: &mut Pair) {
     const FAR: u32 = 1 << 30;
     let (client, server) = (&mut pair.client.connection, &mut pair.server.connection);
@@ -34,10 +34,10 @@ fn send_gigabytes(pair: &mut Pair) {
 fn two_hosts_that_probe_each_other_hear_the_answers() {
     let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
-    let octets = pattern(10_000);
+    let bytes = pattern(10_000);
     for which in [Which::Client, Which::Server] {
         pair.side(which).reads = false;
-        assert_eq!(pair.write(which, &octets), octets.len());
+        assert_eq!(pair.write(which, &bytes), bytes.len());
     }
     pair.run_for(Duration::from_secs(30));
     // The server reads again; the client never does.
@@ -45,7 +45,7 @@ fn two_hosts_that_probe_each_other_hear_the_answers() {
     pair.server.reads = true;
     pair.server.drain(now);
     pair.run_for(Duration::from_secs(120));
-    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
     assert_eq!(pair.client.connection.send_queued(), 0, "and all is acknowledged");
 }
 
@@ -67,14 +67,14 @@ fn cross(pair: &mut Pair) -> [Flying; 2] {
 
 #[test]
 fn two_hosts_that_take_each_others_probes_hear_of_it() {
-    // In units of 8 octets one is never announced, and taken all the same.
+    // In units of 8 bytes one is never announced, and taken all the same.
     let (recv_buffer_max, recv_auto) = (256 << 10, false);
     let tunables = Tunables { recv_buffer_max, recv_auto, ..fixed(4_001, 10_000) };
     let mut pair = Pair::established(&tunables);
-    let octets = pattern(10_000);
+    let bytes = pattern(10_000);
     for which in [Which::Client, Which::Server] {
         pair.side(which).reads = false;
-        assert_eq!(pair.write(which, &octets), octets.len());
+        assert_eq!(pair.write(which, &bytes), bytes.len());
     }
     pair.run_for(Duration::from_millis(150));
     // What fits the window first, then a probe, each from both at once.
@@ -93,7 +93,7 @@ fn two_hosts_that_take_each_others_probes_hear_of_it() {
     }
     pair.run_for(Duration::from_secs(120));
     for side in [&pair.client, &pair.server] {
-        assert!(side.received == octets, "{} octets", side.received.len());
+        assert!(side.received == bytes, "{} bytes", side.received.len());
         assert_eq!(side.connection.send_queued(), 0);
     }
 }
@@ -125,11 +125,11 @@ fn a_small_write_after_gigabytes_in_full_segments_leaves_at_once() {
 fn a_loss_after_gigabytes_is_mended_within_a_round_trip() {
     let mut pair = Pair::established(&Tunables::default());
     send_gigabytes(&mut pair);
-    let octets = pattern(14_600);
-    pair.write(Which::Client, &octets);
+    let bytes = pattern(14_600);
+    pair.write(Which::Client, &bytes);
     pair.poll(Which::Client).expect("a segment that nobody receives");
     pair.run_for(Duration::from_millis(150));
-    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
     assert_eq!((pair.client.cx.counters.fast_retrans, pair.client.cx.counters.timeouts), (1, 0));
 }
 
@@ -165,7 +165,7 @@ fn a_fin_behind_text_that_is_held_already_is_not_lost_with_it() {
 }
 
 /// The client's flight is lost, and the server answers whatever comes with a window of `wnd`
-/// octets from where it stands.
+/// bytes from where it stands.
 fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
     let end = pair.now + limit;
     while pair.now < end {
@@ -185,8 +185,8 @@ fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
 #[test]
 fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_for() {
     let mut pair = Pair::established(&Tunables::default());
-    let octets = pattern(5_000);
-    pair.write(Which::Client, &octets);
+    let bytes = pattern(5_000);
+    pair.write(Which::Client, &bytes);
     answer_with_a_window_of(&mut pair, 0, Duration::from_secs(24 * 3600));
     assert_eq!(pair.client.connection.state(), State::Established);
     let Counters { timeouts, window_probes, .. } = pair.client.cx.counters;
@@ -196,7 +196,7 @@ fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_f
     let now = pair.now;
     assert_eq!(pair.client.take(now, &opened), Verdict::Accepted);
     pair.run_for(Duration::from_secs(1));
-    assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+    assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
 
 #[test]
 fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_room_for() {
-    // In units of 8 octets the server's last 7 octets of window look like none.
+    // In units of 8 bytes the server's last 7 bytes of window look like none.
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, b"seven..");
     let lost = pair.poll(Which::Client).expect("text");
@@ -258,15 +258,15 @@ fn a_connection_without_owner_is_given_time_to_deliver_into_a_closed_window() {
     let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
     pair.server.reads = false;
-    let octets = pattern(10_000);
-    pair.write(Which::Client, &octets);
+    let bytes = pattern(10_000);
+    pair.write(Which::Client, &bytes);
     pair.close(Which::Client);
     pair.run_for(Duration::from_secs(60));
     let now = pair.now;
     pair.server.reads = true;
     pair.server.drain(now);
     pair.run_for(Duration::from_secs(60));
-    assert!(pair.server.received == octets && pair.server.ended);
+    assert!(pair.server.received == bytes && pair.server.ended);
     assert_eq!(pair.client.cx.counters.abort_on_timeout, 0);
 }
 

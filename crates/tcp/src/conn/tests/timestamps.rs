@@ -112,7 +112,7 @@ fn text_one_tick_older_is_taken_and_its_timestamp_not_echoed() {
 }
 
 /// What becomes of a segment of the server's that is `late` ticks older than its last one, with
-/// `change` made to it, once 3,000 octets of the client's are acknowledged.
+/// `change` made to it, once 3,000 bytes of the client's are acknowledged.
 fn late_by(late: i32, change: impl FnOnce(&mut Flying)) -> (Verdict, Option<Flying>, u64) {
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, &pattern(3_000));

@@ -6,9 +6,9 @@ use std::vec::Vec;
 use super::pair::{Pair, Which, fixed, pattern};
 use crate::{Tunables, Verdict};
 
-/// Writes all of `octets`, running the pair whenever the buffer is full.
-fn transfer(pair: &mut Pair, octets: &[u8]) {
-    let mut rest = octets;
+/// Writes all of `bytes`, running the pair whenever the buffer is full.
+fn transfer(pair: &mut Pair, bytes: &[u8]) {
+    let mut rest = bytes;
     let start = pair.now;
     while !rest.is_empty() {
         let taken = pair.write(Which::Client, rest);
@@ -54,9 +54,9 @@ fn a_megabyte_arrives_whole_without_a_retransmission() {
     for max_text in [0, 65_000] {
         let mut pair = Pair::established(&Tunables::default());
         pair.max_text = max_text;
-        let octets = pattern(1 << 20);
-        transfer(&mut pair, &octets);
-        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        let bytes = pattern(1 << 20);
+        transfer(&mut pair, &bytes);
+        assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
         assert_eq!(pair.client.cx.counters.retrans_segs, 0);
         assert_eq!(pair.client.cx.pool.lent() + pair.server.cx.pool.lent(), 0);
     }
@@ -72,22 +72,22 @@ fn a_megabyte_arrives_whole_whatever_is_negotiated() {
             ..Tunables::default()
         };
         let mut pair = Pair::established(&tunables);
-        let octets = pattern(1 << 20);
-        transfer(&mut pair, &octets);
-        assert!(pair.server.received == octets);
+        let bytes = pattern(1 << 20);
+        transfer(&mut pair, &bytes);
+        assert!(pair.server.received == bytes);
     }
 }
 
 #[test]
 fn writes_of_every_small_size_arrive_in_order() {
     let mut pair = Pair::established(&Tunables::default());
-    let octets = pattern(200_000);
+    let bytes = pattern(200_000);
     let mut at = 0;
     for size in (1..700).cycle() {
-        let end = (at + size).min(octets.len());
-        let taken = pair.write(Which::Client, &octets[at..end]);
+        let end = (at + size).min(bytes.len());
+        let taken = pair.write(Which::Client, &bytes[at..end]);
         at += taken;
-        if at == octets.len() {
+        if at == bytes.len() {
             break;
         }
         if taken < size || size % 50 == 0 {
@@ -95,7 +95,7 @@ fn writes_of_every_small_size_arrive_in_order() {
         }
     }
     pair.run_until_quiet();
-    assert!(pair.server.received == octets);
+    assert!(pair.server.received == bytes);
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn every_second_segment_is_acknowledged_at_once_and_a_single_one_after_the_delay
 #[test]
 fn a_closed_window_is_probed_and_reopens() {
     let mut pair = Pair::established(&fixed(256 << 10, 256 << 10));
-    let octets = pattern(400_000);
+    let bytes = pattern(400_000);
     // The server does not read: play the receiving application by hand.
-    let mut rest: &[u8] = &octets;
+    let mut rest: &[u8] = &bytes;
     let mut unread = Vec::new();
     for _ in 0..200 {
         let taken = pair.write(Which::Client, rest);
@@ -142,7 +142,7 @@ fn a_closed_window_is_probed_and_reopens() {
         unread.push(pair.server.connection.unread());
     }
     let left = pair.server.connection.recv_sequence().wnd();
-    assert!(left < 1448, "{left} octets of window are left: too little for a segment");
+    assert!(left < 1448, "{left} bytes of window are left: too little for a segment");
     let before = pair.client.cx.counters.window_probes;
     for _ in 0..8 {
         let deadline = pair.client.connection.next_deadline();
@@ -162,7 +162,7 @@ fn a_closed_window_is_probed_and_reopens() {
     let now = pair.now;
     pair.server.drain(now);
     transfer(&mut pair, rest);
-    assert!(pair.server.received == octets, "{} of {}", pair.server.received.len(), octets.len());
+    assert!(pair.server.received == bytes, "{} of {}", pair.server.received.len(), bytes.len());
 }
 
 fn deliver(pair: &mut Pair, to: Which, flying: &super::pair::Flying) {

@@ -1,4 +1,4 @@
-//! How the window follows the receive buffer.
+//! The way in which the window follows the receive buffer.
 
 use super::pair::{Pair, Which, fixed, pattern};
 use crate::Tunables;
@@ -20,7 +20,7 @@ fn a_large_buffer_is_not_announced_before_anything_came() {
 }
 
 #[test]
-fn a_window_of_full_segments_is_rounded_up_and_follows_each_octet() {
+fn a_window_of_full_segments_is_rounded_up_and_follows_each_byte() {
     let recv_window = ReceiveWindow::FullSegments;
     let tunables = Tunables { recv_window, recv_buffer_max: 256 << 10, ..fixed(65_536, 65_536) };
     let mut pair = Pair::established(&tunables);
@@ -30,7 +30,7 @@ fn a_window_of_full_segments_is_rounded_up_and_follows_each_octet() {
     pair.run_until_quiet();
     let acked = pair.server.connection.recv_sequence();
     let in_units = (45_u32 * 1_460).next_multiple_of(8);
-    assert_eq!(acked.wnd(), in_units, "169 octets more than the SYN-ACK said");
+    assert_eq!(acked.wnd(), in_units, "169 bytes more than the SYN-ACK said");
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn a_window_of_full_segments_is_rounded_up_to_its_unit_and_shrinks_by_what_is_no
         pair.run_until_quiet();
         let server = &pair.server.connection;
         let field = u32::from(server.transfer.tcb.receiver.raw_window().get());
-        assert_eq!(field, (45 * 1_460 - sent).div_ceil(64), "{sent} octets are there");
+        assert_eq!(field, (45 * 1_460 - sent).div_ceil(64), "{sent} bytes are there");
         // The edge never lies a whole unit beyond what the buffer admits.
-        assert!(server.recv_sequence().wnd() < 45 * 1_460 - sent + 64, "{sent} octets are there");
+        assert!(server.recv_sequence().wnd() < 45 * 1_460 - sent + 64, "{sent} bytes are there");
     }
 }
 
@@ -114,15 +114,15 @@ fn a_buffer_made_smaller_takes_what_was_announced_and_then_announces_less() {
     let (now, most) = (pair.now, 4_096);
     pair.server.with(now, |connection, cx| connection.set_recv_size(cx, BufferSize::Exact(most)));
     let edge = pair.server.connection.recv_sequence().edge;
-    let octets = pattern(60_000);
-    assert_eq!(pair.write(Which::Client, &octets), octets.len());
+    let bytes = pattern(60_000);
+    assert_eq!(pair.write(Which::Client, &bytes), bytes.len());
     pair.run_until_quiet();
     assert_eq!(pair.server.connection.unread(), 60_000, "RFC 9293 3.8.6: nothing was taken back");
     assert_eq!(pair.server.connection.recv_sequence().edge, edge);
     let now = pair.now;
     pair.server.drain(now);
     pair.server.reads = true;
-    pair.write(Which::Client, &octets);
+    pair.write(Which::Client, &bytes);
     for _ in 0..1_000 {
         pair.run_for(std::time::Duration::from_millis(100));
         let window = pair.server.connection.recv_sequence().wnd();
@@ -134,6 +134,6 @@ fn a_buffer_made_smaller_takes_what_was_announced_and_then_announces_less() {
             break;
         }
     }
-    assert!(pair.server.received[60_000..] == octets);
+    assert!(pair.server.received[60_000..] == bytes);
     assert!(pair.server.connection.recv_sequence().wnd() <= most);
 }

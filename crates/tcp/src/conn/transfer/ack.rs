@@ -10,7 +10,7 @@ use crate::send::{Acknowledged, IncomingAck, Order, SendQueue};
 use crate::{Context, RxSegment};
 
 impl Transfer {
-    /// The same but for what follows from its being our FIN. Returns whether that is part of it.
+    /// Takes an acknowledgment of something new. Returns true if our FIN is part of it.
     #[inline(never)]
     pub(in crate::conn) fn on_new_ack(
         &mut self,
@@ -70,12 +70,13 @@ impl Transfer {
             cold_path();
             self.update_too_big(cx, ack);
         }
-        self.tcb.stats.tally.on_ack(acked.octets, acked.segs);
+        self.tcb.stats.tally.on_ack(acked.bytes, acked.segs);
         self.tcb.stats.tally.waits_since = cx.tick;
         // Whether one that changed stalls it is asked last, when the timer is set.
         if self.tcb.sender.take_window(seg) && self.tcb.sender.is_persisting() {
             self.on_stalled_window(cx);
         }
+        self.tcb.soft_error = None;
         (acked, delivered)
     }
 

@@ -28,15 +28,15 @@ impl Transfer {
 
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
     /// older than that is not for this one (RFC 7323 B.2).
-    pub(in crate::conn) fn succeed(&mut self, cx: &Context, recent: u32) {
-        self.tcb.flags.set(Flags::SUCCEEDS);
+    pub(in crate::conn) fn reuse_time_wait(&mut self, cx: &Context, recent: u32) {
+        self.tcb.flags.set(Flags::REUSES);
         self.stamps.recent = recent;
         self.stamps.recent_at = cx.tick;
     }
 
-    /// Whether a segment bears a timestamp older than the former connection's last.
-    pub(in crate::conn) fn is_of_predecessor(&self, timestamps: Option<Timestamps>) -> bool {
-        let recent = self.tcb.flags.has(Flags::SUCCEEDS).then_some(self.stamps.recent);
+    /// True if a segment bears a timestamp older than the former connection's last.
+    pub(in crate::conn) fn is_of_former_connection(&self, timestamps: Option<Timestamps>) -> bool {
+        let recent = self.tcb.flags.has(Flags::REUSES).then_some(self.stamps.recent);
         let older =
             |(recent, stamps): (u32, Timestamps)| stamps.val.wrapping_sub(recent).cast_signed() < 0;
         recent.zip(timestamps).is_some_and(older)

@@ -1,4 +1,4 @@
-//! How what is due becomes a segment.
+//! Making of the segment that is due.
 
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::Slices;
@@ -19,7 +19,7 @@ impl Transfer {
         }
     }
 
-    /// Whether nothing is set apart, queued or held, so that of a SYN nothing is to be noted but that it
+    /// True if nothing is set apart, queued or held, so that of a SYN nothing is to be noted but that it
     /// left.
     pub(in crate::conn) fn is_bare(&self) -> bool {
         self.tcb.buffers.is_none()
@@ -27,7 +27,7 @@ impl Transfer {
             && self.tcb.stats.tally.is_unlimited()
     }
 
-    /// Notes that a SYN was made beside which something is queued, held or set apart.
+    /// Notes that a SYN was made of a connection with something queued, held or set apart.
     #[inline(never)]
     pub(in crate::conn) fn on_syn_made(&mut self, cx: &mut Context, slices: &Slices) {
         self.on_made(cx, slices, 0);
@@ -82,7 +82,7 @@ impl Transfer {
         outgoing
     }
 
-    /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
+    /// The options of our SYN or SYN-ACK other than timestamps and Fast Open.
     #[inline]
     fn offered(&self, cx: &Context) -> SynOptions {
         let (scaling, sack_permitted) = if self.tcb.state == State::SynReceived {
@@ -173,7 +173,7 @@ impl Transfer {
         }
     }
 
-    /// RFC 2018 3: as many blocks as fit beside the timestamps, and beside `text`: the text was
+    /// RFC 2018 3: as many blocks as fit with the timestamps and with `text`: the text was
     /// cut for a segment without them (RFC 9293 3.7.1), and a packet beyond the MTU is lost each
     /// time it is sent. RFC 2883 4: what came twice stands before all others. `None` if there is
     /// nothing to name, and without text nothing that could be.
@@ -191,7 +191,7 @@ impl Transfer {
         let buffers = self.tcb.buffers.as_mut()?;
         let most = if self.tcb.flags.has(Flags::TIMESTAMPS) { 3 } else { 4 };
         let room = u32::from(self.tcb.sender.mss()).saturating_sub(text);
-        let fitting = most.min(room.saturating_sub(SACK_OCTETS) / SACK_BLOCK_OCTETS);
+        let fitting = most.min(room.saturating_sub(SACK_BYTES) / SACK_BLOCK_BYTES);
         let mut blocks = SackBlocks::NONE;
         if fitting > 0 {
             if let Some(duplicate) = buffers.duplicate.take() {
@@ -205,6 +205,6 @@ impl Transfer {
 }
 
 /// The selective acknowledgment option and its padding, and each of its blocks.
-const SACK_OCTETS: u32 = 4;
+const SACK_BYTES: u32 = 4;
 
-const SACK_BLOCK_OCTETS: u32 = 8;
+const SACK_BLOCK_BYTES: u32 = 8;

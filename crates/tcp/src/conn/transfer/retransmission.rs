@@ -47,7 +47,7 @@ impl Transfer {
         self.rearm_acknowledged(cx);
     }
 
-    /// The same where something new was acknowledged.
+    /// Arms the timer where something new was acknowledged.
     // Always: what it compares has just been changed there.
     #[inline(always)]
     pub(in crate::conn) fn rearm_acknowledged(&mut self, cx: &Context) {
@@ -62,7 +62,7 @@ impl Transfer {
         self.rearm_flight(cx);
     }
 
-    /// The same while something is in flight, or may still turn out to be missing.
+    /// Arms the timer while something is in flight, or may still turn out to be missing.
     // Out of line: of a short connection nothing is by then.
     #[inline(never)]
     fn rearm_flight(&mut self, cx: &Context) {
@@ -79,7 +79,7 @@ impl Transfer {
         self.rearm_flight(cx);
     }
 
-    /// The same where only the peer's window keeps something from being sent.
+    /// Arms the timer where only the peer's window keeps something from being sent.
     #[inline(never)]
     fn rearm_stalled(&mut self, cx: &Context) {
         let due = self.retransmission_due(cx);
@@ -150,7 +150,7 @@ impl Transfer {
         }
     }
 
-    /// Whether the sender's timer asks the peer for something.
+    /// True if the sender's timer asks the peer for something.
     pub(in crate::conn) fn rto_is_armed(&self) -> bool {
         self.timers.sender != Instant::NEVER && self.tcb.sender.timer() != SendTimer::Forget
     }
@@ -177,7 +177,7 @@ impl Transfer {
         self.timers.sender = cx.now.after_micros(wait);
     }
 
-    /// The same for a SYN or SYN-ACK.
+    /// Starts the timer for a SYN or SYN-ACK.
     #[inline]
     pub(in crate::conn) fn arm_for_syn(&mut self, cx: &Context) {
         if !self.rto_is_armed() {
@@ -209,7 +209,7 @@ impl Transfer {
         }
     }
 
-    /// Whether recovery remembers nothing.
+    /// True if recovery remembers nothing.
     #[inline]
     fn is_quiet(&self) -> bool {
         self.tcb.queue().is_none_or(|queue| queue.recovery.is_none())
@@ -233,7 +233,7 @@ impl Transfer {
         self.tcb.sender.rtt().due(cx.now, &cx.tunables)
     }
 
-    /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
+    /// The time for which what was sent last may go unanswered: a SYN by its schedule, anything else by the
     /// path's round trips.
     #[inline(never)]
     fn retransmission_wait(&self, cx: &Context) -> Duration {
@@ -259,7 +259,7 @@ impl Transfer {
         wait
     }
 
-    /// How long to wait, `wait` at most: no longer than the peer has time to answer, so that the end of that
+    /// The time for which to wait, `wait` at most: no longer than the peer has time to answer, so that the end of that
     /// is noticed then, not up to a minute later.
     #[inline(never)]
     fn limited_wait(&self, cx: &Context, wait: Duration) -> Duration {

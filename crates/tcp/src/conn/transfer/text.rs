@@ -77,7 +77,7 @@ impl Transfer {
         }
     }
 
-    /// `advance` more octets are in order; before them nothing was unread, if they are the first.
+    /// `advance` more bytes are in order; before them nothing was unread, if they are the first.
     #[inline]
     fn note_received(
         &mut self,
@@ -103,8 +103,8 @@ const FINE: u32 = 4_000;
 /// The part of a payload that lies in the window, if it is in the device's memory and short.
 #[inline]
 fn short<'a>(payload: &Payload<'a>, text: Text) -> Option<&'a [u8]> {
-    let Payload::Borrowed(octets) = *payload else { return None };
+    let Payload::Borrowed(bytes) = *payload else { return None };
     let from = text.skip as usize;
-    let octets = octets.get(from..from + text.take as usize)?;
-    (octets.len() <= ShortTexts::MOST).then_some(octets)
+    let bytes = bytes.get(from..from + text.take as usize)?;
+    (bytes.len() <= ShortTexts::MOST).then_some(bytes)
 }

@@ -23,9 +23,9 @@ impl Transfer {
         }
     }
 
-    /// Whether nobody owns the connection any more, and its peer acknowledged nothing for as long as its
+    /// True if no application owns the connection any more, and its peer acknowledged nothing for as long as its
     /// retransmissions would take from the least RTO on. By their number alone one with an RTO of a minute
-    /// would be held for nine. As Linux, which makes a time of the number: 6.18 lets go of an orphan after
+    /// would be held for nine. As Linux, which makes a time of the number: 6.18 ends an orphan after
     /// 107 s at an RTO of 0.2 s, and after 143 s at one of 20 s.
     fn is_abandoned_silence(&self, cx: &Context) -> bool {
         self.tcb.flags.has(Flags::ORPHAN)
@@ -34,7 +34,7 @@ impl Transfer {
             && self.waited(cx) >= orphan_time(&cx.tunables)
     }
 
-    /// Whether nobody owns the connection any more and its peer, which answers, keeps its window
+    /// True if no application owns the connection any more and its peer, which answers, keeps its window
     /// closed: a stranger could make us hold text for ever (RFC 9293 3.8.6.1 has it stay open, and
     /// warns of that). As Linux: after the retransmissions that such a connection is given, once
     /// their interval does not grow any more.
@@ -67,7 +67,7 @@ impl Transfer {
     }
 }
 
-/// How long the retransmissions of an orphan take if the first is due after Linux' least RTO, or after ours
+/// The time for which the retransmissions of an orphan take if the first is due after Linux' least RTO, or after ours
 /// where that is more.
 fn orphan_time(tunables: &Tunables) -> Duration {
     let first = u64::from(tunables.min_rto.get()).max(LINUX_MIN_RTO_MICROS);

@@ -36,7 +36,7 @@ impl Transfer {
             cold_path();
             return Err(WriteClosed);
         }
-        self.tcb.update_pinch(cx);
+        self.tcb.update_memory_limit(cx);
         let bounds = self.tcb.send_bounds();
         // What most write has room in a buffer that never grew.
         let usual = cx.tunables.send_buffer;
@@ -60,8 +60,8 @@ impl Transfer {
         Ok(take)
     }
 
-    /// Takes all of `data`, whatever room there is: what was promised to an application that lets go of the
-    /// connection now, and that nobody would wait with.
+    /// Takes all of `data`, whatever room there is: what was promised to an application that closes the
+    /// connection now, and that it cannot wait with.
     pub(in crate::conn) fn write_whole(
         &mut self,
         cx: &mut Context,
@@ -123,7 +123,7 @@ impl Transfer {
     /// The urgent pointer of a segment at `seq` that is no SYN; 0 if it is to have none.
     pub(in crate::conn) fn urgent_pointer(&self, seq: SeqNum) -> u16 {
         let opening = matches!(self.tcb.state, State::SynSent | State::SynReceived);
-        // Text that Fast Open lets go before our SYN is acknowledged has one.
+        // Text that Fast Open sends before our SYN is acknowledged has one.
         if opening && (!self.tcb.is_early() || seq == self.tcb.sender.seq().una) {
             cold_path();
             return 0;
@@ -139,7 +139,7 @@ impl Transfer {
     }
 }
 
-/// The first `len` octets, which the data then begins behind.
+/// The first `len` bytes, which the data then begins behind.
 // Out of line: what most write has room as a whole.
 #[inline(never)]
 fn split_front(data: &mut Bytes, len: usize) -> Bytes {

@@ -36,7 +36,7 @@ impl Fed {
         }
     }
 
-    /// The octets `from .. to` of the stream arrive, as `payload` makes a payload of them.
+    /// The bytes `from .. to` of the stream arrive, as `payload` makes a payload of them.
     fn take_as(
         &mut self,
         from: usize,
@@ -58,8 +58,8 @@ impl Fed {
     }
 
     fn take(&mut self, from: usize, to: usize) -> Option<Held> {
-        let octets = self.stream[from..to].to_vec();
-        self.take_as(from, to, Payload::Borrowed(&octets), 100)
+        let bytes = self.stream[from..to].to_vec();
+        self.take_as(from, to, Payload::Borrowed(&bytes), 100)
     }
 
     fn drain(&mut self) {
@@ -97,12 +97,12 @@ fn a_gap_that_is_filled_lets_all_behind_it_through() {
 #[test]
 fn more_ranges_than_the_limit_are_refused_but_known_ones_may_grow() {
     let mut fed = Fed::new(2_000);
-    let octets = [0; 10];
+    let bytes = [0; 10];
     for at in [100, 200, 300] {
-        let held = fed.take_as(at, at + 10, Payload::Borrowed(&octets), 3);
+        let held = fed.take_as(at, at + 10, Payload::Borrowed(&bytes), 3);
         assert_eq!(held, Some(Held::Kept));
     }
-    let mut hold = |at| fed.take_as(at, at + 10, Payload::Borrowed(&octets), 3);
+    let mut hold = |at| fed.take_as(at, at + 10, Payload::Borrowed(&bytes), 3);
     assert_eq!(hold(400), Some(Held::Refused));
     assert_eq!(hold(310), Some(Held::Kept));
     assert_eq!(hold(195), Some(Held::Kept), "it begins before one, and makes none");
@@ -216,19 +216,19 @@ fn piece() -> impl Strategy<Value = Piece> {
     })
 }
 
-/// The runs of a set of octets.
-fn runs(octets: &BTreeSet<usize>) -> Vec<(usize, usize)> {
+/// The runs of a set of bytes.
+fn runs(bytes: &BTreeSet<usize>) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
-    for octet in octets {
+    for byte in bytes {
         match runs.last_mut() {
-            Some(run) if run.1 == *octet => run.1 += 1,
-            _ => runs.push((*octet, *octet + 1)),
+            Some(run) if run.1 == *byte => run.1 += 1,
+            _ => runs.push((*byte, *byte + 1)),
         }
     }
     runs
 }
 
-/// The runs in the order in which one of their octets arrived last.
+/// The runs in the order in which one of their bytes arrived last.
 fn by_age(held: &BTreeSet<usize>, arrivals: &[usize]) -> Vec<(usize, usize)> {
     let (runs, mut ordered) = (runs(held), Vec::new());
     for at in arrivals.iter().rev() {
@@ -249,10 +249,10 @@ proptest! {
         let (mut held, mut arrivals) = (BTreeSet::new(), Vec::new());
         for Piece { from, len, slices, then_read } in pieces {
             let to = (from + len).min(3_000);
-            let octets = fed.stream[from..to].to_vec();
-            let cut: Vec<&[u8]> = octets.chunks(octets.len().div_ceil(slices.max(1))).collect();
+            let bytes = fed.stream[from..to].to_vec();
+            let cut: Vec<&[u8]> = bytes.chunks(bytes.len().div_ceil(slices.max(1))).collect();
             let gathered = Payload::Gathered(&cut);
-            let payload = if slices == 0 { Payload::Borrowed(&octets) } else { gathered };
+            let payload = if slices == 0 { Payload::Borrowed(&bytes) } else { gathered };
             let again = (from..to).find(|at| held.contains(at)).map(|first| {
                 (first, (first..to).find(|at| !held.contains(at)).unwrap_or(to))
             });
@@ -314,7 +314,7 @@ fn text_that_stays_in_its_chunk_pins_no_more_than_twice_itself_however_it_is_rea
         while buffer.unread() > 0 {
             let bound = 2 * buffer.unread() as usize + 4_096;
             assert!(buffer.pinned() <= bound, "{} of {bound}", buffer.pinned());
-            assert!(buffer.read(step).is_some_and(|text| text.iter().all(|octet| *octet == 7)));
+            assert!(buffer.read(step).is_some_and(|text| text.iter().all(|byte| *byte == 7)));
         }
     }
 }

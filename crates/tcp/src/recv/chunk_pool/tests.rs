@@ -7,19 +7,19 @@ use bytes::Bytes;
 use super::{ChunkPool, SIZES};
 
 /// Text in a chunk of the pool, as an application has it.
-fn text(pool: &mut ChunkPool, octets: usize) -> Bytes {
-    let mut chunk = pool.take(octets);
-    chunk.extend_from_slice(&std::vec![7; octets]);
+fn text(pool: &mut ChunkPool, bytes: usize) -> Bytes {
+    let mut chunk = pool.take(bytes);
+    chunk.extend_from_slice(&std::vec![7; bytes]);
     chunk.freeze()
 }
 
 #[test]
 fn a_chunk_has_room_for_the_text_and_is_less_than_twice_as_large() {
     let mut pool = ChunkPool::default();
-    for octets in [1, 4_096, 4_097, 8_192, 33_000, 65_535, 65_536, 1 << 20] {
-        let room = pool.take(octets).capacity();
-        assert!(room >= octets.min(64 << 10), "{room} for {octets}");
-        assert!(room == 4_096 || room < 2 * octets, "{room} for {octets}");
+    for bytes in [1, 4_096, 4_097, 8_192, 33_000, 65_535, 65_536, 1 << 20] {
+        let room = pool.take(bytes).capacity();
+        assert!(room >= bytes.min(64 << 10), "{room} for {bytes}");
+        assert!(room == 4_096 || room < 2 * bytes, "{room} for {bytes}");
     }
 }
 
@@ -76,7 +76,7 @@ fn beyond_its_bound_a_pool_forgets_what_it_lent_first() {
     pool.set_most(256 << 10);
     let held: Vec<_> = (0..100).map(|_| text(&mut pool, 60_000)).collect();
     assert_eq!(pool.octets(), 256 << 10);
-    assert!(held.iter().all(|text| text.iter().all(|octet| *octet == 7)), "the text stays");
+    assert!(held.iter().all(|text| text.iter().all(|byte| *byte == 7)), "the text stays");
 }
 
 /// In each of 1,000 bursts, as many as ten seconds have, four unread texts come, and one that is read
@@ -117,10 +117,10 @@ fn beyond_its_bound_a_large_chunk_takes_the_place_of_many_small_ones() {
     let mut pool = ChunkPool::default();
     pool.set_most(1 << 20);
     let mut held = Vec::new();
-    for octets in [4_096, 8_192, 65_536, 16_384, 32_768, 4_096, 65_536] {
+    for bytes in [4_096, 8_192, 65_536, 16_384, 32_768, 4_096, 65_536] {
         for _ in 0..256 {
-            held.push(text(&mut pool, octets));
-            assert!(pool.octets() <= 1 << 20, "{} with chunks of {octets}", pool.octets());
+            held.push(text(&mut pool, bytes));
+            assert!(pool.octets() <= 1 << 20, "{} with chunks of {bytes}", pool.octets());
         }
     }
     drop(held);

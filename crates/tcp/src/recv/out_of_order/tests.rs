@@ -21,7 +21,7 @@ impl Draws {
     }
 }
 
-/// Text of lengths below `most` arrives within `span` octets, and now and then what is missing in front.
+/// Text of lengths below `most` arrives within `span` bytes, and now and then what is missing in front.
 fn everything_is_there(draws: &mut Draws, span: u64, most: u64) {
     let (mut held, mut ready, mut nxt) = (OutOfOrder::default(), ChunkQueue::default(), 0);
     let mut pool = ChunkPool::default();

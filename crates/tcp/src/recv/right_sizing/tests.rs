@@ -84,7 +84,7 @@ fn without_any_measurement_a_buffer_that_was_read_ends_a_round_trip() {
 }
 
 #[test]
-fn octets_are_counted_across_their_wrap() {
+fn bytes_are_counted_across_their_wrap() {
     let mut sizing = RightSizing::default();
     let before = u32::MAX - 1_000;
     assert_eq!(sizing.on_text(before, SIZE, MSS, clock(0)), None);

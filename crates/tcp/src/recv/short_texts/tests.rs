@@ -17,7 +17,7 @@ fn fill(texts: &mut ShortTexts, chunks: usize, held: impl Fn(usize) -> bool) -> 
             }
         }
     }
-    assert!(kept.iter().all(|(chunk, text)| text.iter().all(|octet| *octet == *chunk as u8)));
+    assert!(kept.iter().all(|(chunk, text)| text.iter().all(|byte| *byte == *chunk as u8)));
     begins
 }
 

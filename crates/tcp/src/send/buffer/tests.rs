@@ -29,8 +29,8 @@ fn large_writes_are_kept_by_reference() {
 #[test]
 fn small_writes_are_gathered() {
     let mut buffer = SendBuffer::default();
-    for octet in 0..2_000u32 {
-        buffer.push(Bytes::copy_from_slice(&[octet as u8]));
+    for byte in 0..2_000u32 {
+        buffer.push(Bytes::copy_from_slice(&[byte as u8]));
     }
     let slices = slice(&mut buffer, 0, 1_460);
     assert_eq!(slices.octets(), 1_460);
@@ -38,7 +38,7 @@ fn small_writes_are_gathered() {
 }
 
 #[test]
-fn octets_that_are_each_written_and_sent_do_not_stay_a_piece_each() {
+fn bytes_that_are_each_written_and_sent_do_not_stay_a_piece_each() {
     let mut buffer = SendBuffer::default();
     for count in 0..100_000_u32 {
         buffer.push(Bytes::copy_from_slice(&[count as u8]));
@@ -48,9 +48,9 @@ fn octets_that_are_each_written_and_sent_do_not_stay_a_piece_each() {
     }
     let mut slices = Slices::new();
     let taken = buffer.slice(50_000, 9_000, &mut slices);
-    let octets: Vec<u8> = slices.as_slice().iter().flatten().copied().collect();
+    let bytes: Vec<u8> = slices.as_slice().iter().flatten().copied().collect();
     let written: Vec<u8> = (50_000..50_000 + taken).map(|count| count as u8).collect();
-    assert_eq!(octets, written);
+    assert_eq!(bytes, written);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_is_acknowledged_is_let_go() {
     buffer.push(written.clone());
     buffer.push(Bytes::from_static(&[8; 600]));
     buffer.acknowledge(3_999);
-    assert!(!written.is_unique(), "one octet of it is still needed");
+    assert!(!written.is_unique(), "one byte of it is still needed");
     buffer.acknowledge(1);
     assert!(written.is_unique());
     buffer.acknowledge(600);
@@ -94,7 +94,7 @@ enum Step {
     Push(usize),
     /// So many thousandths of what is held.
     Acknowledge(u64),
-    /// From so many thousandths of what is held, so many octets.
+    /// From so many thousandths of what is held, so many bytes.
     Slice(u64, u32),
 }
 
@@ -117,11 +117,11 @@ proptest! {
         for step in steps {
             match step {
                 Step::Push(len) => {
-                    let octets: Vec<u8> =
+                    let bytes: Vec<u8> =
                         (written..).take(len).map(|at| (at ^ (at >> 8)) as u8).collect();
                     written += len as u32;
-                    model.extend_from_slice(&octets);
-                    buffer.push(octets.into());
+                    model.extend_from_slice(&bytes);
+                    buffer.push(bytes.into());
                 }
                 Step::Acknowledge(part) => {
                     // Only what was sent is acknowledged.

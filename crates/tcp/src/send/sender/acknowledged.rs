@@ -1,4 +1,4 @@
-//! What an acknowledgment tells: of the window, of the round trip, and of what arrived or is lost.
+//! Effects of an acknowledgment: of the window, of the round trip, and of what arrived or is lost.
 
 use core::time::Duration;
 
@@ -10,16 +10,16 @@ use whimbrel_wire::tcp::{SackBlock, SackBlocks, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendQueue, Sender};
-use crate::{RxSegment, Surroundings};
+use crate::{Env, RxSegment};
 
-/// What an acknowledgment of something new took off the send sequence space.
+/// The part of the send sequence space that an acknowledgment took off.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
-    /// Octets of text, SYN and FIN aside.
-    pub octets: u32,
+    /// Bytes of text, SYN and FIN aside.
+    pub bytes: u32,
     /// In full segments, SYN and FIN included, rounded up.
     pub segs: u32,
-    /// Whether our FIN is part of it.
+    /// True if our FIN is part of it.
     pub fin: bool,
     /// The round trip that it ended, once that is measured.
     pub rtt: Option<Micros>,
@@ -30,9 +30,9 @@ pub struct Acknowledged {
 pub struct IncomingAck<'a> {
     /// SEG.ACK: the number below which everything arrived.
     pub ack: SeqNum,
-    /// What it took off, if it acknowledges something new.
+    /// The part that it took off, if it acknowledges something new.
     pub acked: Option<Acknowledged>,
-    /// What of that the peer had not named before.
+    /// The part of that which the peer had not named before.
     pub delivered: Delivered,
     /// The blocks of its SACK option.
     pub blocks: &'a [SackBlock],
@@ -67,14 +67,14 @@ impl Sender {
         delivered: &mut Delivered,
     ) -> Acknowledged {
         let beyond_syn = numbers - u32::from(self.flags.take(Flags::SYN));
-        let octets = match queue {
+        let bytes = match queue {
             Some(queue) => {
                 queue.flight.acknowledge(queue.flight.una() + u64::from(numbers), delivered);
                 queue.text.acknowledge_up_to(beyond_syn)
             }
             None => 0,
         };
-        let fin = self.flags.has(Flags::FIN_SENT) && beyond_syn > octets;
+        let fin = self.flags.has(Flags::FIN_SENT) && beyond_syn > bytes;
         if fin {
             // Before the window is looked at: nothing is left that a closed one could hold back.
             self.flags.clear(Flags::FIN_QUEUED);
@@ -88,10 +88,10 @@ impl Sender {
         if self.flags.has(Flags::RETRANSMIT) && self.is_idle() {
             self.flags.clear(Flags::RETRANSMIT);
         }
-        Acknowledged { octets, segs: self.in_segments(numbers), fin, rtt: None }
+        Acknowledged { bytes, segs: self.in_segments(numbers), fin, rtt: None }
     }
 
-    /// How many full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
+    /// The number of full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
     fn in_segments(&self, numbers: u32) -> u32 {
         let mss = u32::from(self.mss).max(1);
         if numbers <= mss { 1 } else { numbers.div_ceil(mss) }
@@ -100,12 +100,12 @@ impl Sender {
     /// Something new is acknowledged, windows were looked at, and nothing is missing: the congestion window
     /// grows.
     #[inline]
-    pub fn on_plain_ack(&mut self, cx: &Surroundings, acked: &Acknowledged, queue: &mut SendQueue) {
+    pub fn on_plain_ack(&mut self, cx: &Env, acked: &Acknowledged, queue: &mut SendQueue) {
         let in_flight = queue.flight.pipe();
-        queue.control(&mut self.window).on_ack(acked.octets, |limited| Ack {
+        queue.control(&mut self.window).on_ack(acked.bytes, |limited| Ack {
             now: cx.now,
-            delivered: acked.octets,
-            arrived: acked.octets,
+            delivered: acked.bytes,
+            arrived: acked.bytes,
             limited,
             in_flight,
             rtt: acked.rtt,
@@ -121,7 +121,7 @@ impl Sender {
     /// missing is found and repaired. Returns the order in which what it tells of arrived.
     pub fn on_ack(
         &mut self,
-        cx: &mut Surroundings,
+        cx: &mut Env,
         arrival: &IncomingAck<'_>,
         queue: Option<&mut SendQueue>,
     ) -> Order {
@@ -133,7 +133,7 @@ impl Sender {
         if delivered.is_reordered {
             self.note_reordering(cx);
         }
-        let text = arrival.acked.map_or(0, |acked| acked.octets);
+        let text = arrival.acked.map_or(0, |acked| acked.bytes);
         let unsent = self.has_unsent(Some(queue));
         let acked = Acked {
             advances: arrival.acked.is_some(),
@@ -161,14 +161,14 @@ impl Sender {
 
     /// The path was seen to reorder segments, for the first time or again.
     #[cold]
-    fn note_reordering(&mut self, cx: &mut Surroundings) {
+    fn note_reordering(&mut self, cx: &mut Env) {
         if !self.flags.has(Flags::REORDERS) {
             self.flags.set(Flags::REORDERS);
             cx.counters.sack_reorder += 1;
         }
     }
 
-    /// Writes down what the blocks name. Returns what came twice: where it ends, and how many octets.
+    /// Writes down what the blocks name. Returns what came twice: where it ends, and how many bytes.
     #[inline(never)]
     fn take_blocks(
         &self,
@@ -216,7 +216,7 @@ impl Sender {
     }
 
     /// The closed window opened: the peer was there all the time, and what backed off were probes.
-    pub fn on_window_opened(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
+    pub fn on_window_opened(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
         self.attempts.count = 0;
         self.rtt.end_back_off();
         self.restart_after_idle(cx, queue);
@@ -228,7 +228,7 @@ impl Sender {
     #[inline(always)]
     pub fn measure(
         &mut self,
-        cx: &Surroundings,
+        cx: &Env,
         delivered: &Delivered,
         queue: Option<&SendQueue>,
         echoed: impl FnOnce() -> Option<Micros>,
@@ -246,16 +246,16 @@ impl Sender {
         Some(rtt)
     }
 
-    /// Without SACK nobody tells of text that came twice, or waited behind what is missing: an echo, or a
+    /// Without SACK the peer does not tell of text that came twice, or waited behind what is missing: an echo, or a
     /// segment, from before the time-out is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
-    fn is_ambiguous(&self, cx: &Surroundings, trip: Micros, queue: Option<&SendQueue>) -> bool {
+    fn is_ambiguous(&self, cx: &Env, trip: Micros, queue: Option<&SendQueue>) -> bool {
         queue
             .is_some_and(|queue| !queue.recovery.is_none() && self.may_be_of_first(cx, trip, queue))
     }
 
-    /// Whether a round trip may be that of the first copy, while something is missing or may have been.
+    /// True if a round trip may be that of the first copy, while something is missing or may have been.
     #[inline(never)]
-    fn may_be_of_first(&self, cx: &Surroundings, trip: Micros, queue: &SendQueue) -> bool {
+    fn may_be_of_first(&self, cx: &Env, trip: Micros, queue: &SendQueue) -> bool {
         queue.recovery.phase() == Phase::AfterTimeout
             && Duration::from(trip) >= self.rtt.first_rto(&cx.tunables)
     }

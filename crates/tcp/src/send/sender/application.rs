@@ -1,4 +1,4 @@
-//! What the application does, and how much room there is for what it writes.
+//! Calls of the application, and the room for its text.
 
 use whimbrel_base::cold_path;
 use whimbrel_recovery::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, initial_cwnd};
@@ -6,7 +6,7 @@ use whimbrel_recovery::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, initial_cwn
 use super::{Cork, Flags, Nagle, SendBounds, Sender, queued};
 use crate::buffer_size::SizeRange;
 use crate::send::SendQueue;
-use crate::{Surroundings, Tunables};
+use crate::{Env, Tunables};
 
 impl Sender {
     /// From now on `algorithm` sets the congestion window, beginning with what it is.
@@ -55,17 +55,17 @@ impl Sender {
         }
     }
 
-    /// The application would write `len` octets. Returns how many of them there is room for; if that is
+    /// The application would write `len` bytes. Returns how many of them there is room for; if that is
     /// less than all, it waits for room from now on.
     pub fn admit(
         &mut self,
-        cx: &Surroundings,
+        cx: &Env,
         queue: Option<&mut SendQueue>,
         bounds: &SendBounds,
         len: usize,
     ) -> usize {
         if self.is_send_share_limited() {
-            self.leave_crowd(cx, queue.as_deref());
+            self.leave_send_share(cx, queue.as_deref());
         }
         let take = len.min(self.room(queue.as_deref(), bounds) as usize);
         if take < len {
@@ -79,13 +79,13 @@ impl Sender {
 
     /// Text is about to be queued.
     #[inline]
-    pub fn on_text(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
+    pub fn on_text(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
         if self.is_idle() && queued(queue.as_deref()) == 0 {
             self.restart_after_idle(cx, queue);
         }
     }
 
-    /// Octets of the send buffer that are free.
+    /// Bytes of the send buffer that are free.
     pub fn room(&self, queue: Option<&SendQueue>, bounds: &SendBounds) -> u32 {
         let free = self.limit(bounds).saturating_sub(queued(queue));
         match bounds.unsent_low_water.or_else(|| self.share()) {
@@ -94,7 +94,7 @@ impl Sender {
         }
     }
 
-    /// How many octets may wait to be sent for the first time while many wait, if this is one of them: as
+    /// The number of bytes may wait to be sent for the first time while many wait, if this is one of them: as
     /// many as keep the path busy until the application was woken.
     ///
     /// Text that waits behind that of others has left the caches when its turn comes: 100 connections with
@@ -106,25 +106,25 @@ impl Sender {
 
     /// It was refused room; `crowded`: while the other connections held more text than caches do.
     pub const fn note_refused(&mut self, crowded: bool) {
-        self.flags.set_if(Flags::CROWDED, crowded);
+        self.flags.set_if(Flags::SEND_SHARE_LIMITED, crowded);
     }
 
-    /// Whether it has no more than a share.
+    /// True if it has no more than a share.
     #[inline]
     pub const fn is_send_share_limited(&self) -> bool {
-        self.flags.has(Flags::CROWDED)
+        self.flags.has(Flags::SEND_SHARE_LIMITED)
     }
 
-    /// Whoever writes again a while after all was acknowledged was too late for a share, or has something new
+    /// An application that writes again a while after all was acknowledged was too late for a share, or has something new
     /// to say.
     #[inline(never)]
-    fn leave_crowd(&mut self, cx: &Surroundings, queue: Option<&SendQueue>) {
+    fn leave_send_share(&mut self, cx: &Env, queue: Option<&SendQueue>) {
         if self.is_idle() && queued(queue) == 0 && cx.tick.millis_since(self.text_sent) > LATE {
-            self.flags.clear(Flags::CROWDED);
+            self.flags.clear(Flags::SEND_SHARE_LIMITED);
         }
     }
 
-    /// What may wait to be acknowledged, octets; little while memory is short.
+    /// The bytes that may wait to be acknowledged; little while memory is short.
     #[inline]
     fn limit(&self, bounds: &SendBounds) -> u32 {
         if bounds.is_memory_limited {
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    /// Whether an application that waits for room has enough now; it then waits no more.
+    /// True if an application that waits for room has enough now; it then waits no more.
     pub fn take_room(&mut self, queue: Option<&SendQueue>, bounds: &SendBounds) -> bool {
         // Not for each segment: once a third of the buffer is free, as waking costs more than
         // a segment.
@@ -165,7 +165,7 @@ impl Sender {
 
     /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
     /// none was sent for long.
-    pub fn restart_after_idle(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
+    pub fn restart_after_idle(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
         let idle = cx.tick.millis_since(self.text_sent);
         // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
         // the TCP has not sent data in an interval exceeding the retransmission timeout."
@@ -179,7 +179,7 @@ impl Sender {
 
     /// The congestion window begins anew.
     #[inline(never)]
-    fn restart_window(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
+    fn restart_window(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
         let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);
         match queue {
             Some(queue) => queue.control(&mut self.window).on_idle(initial),
@@ -195,7 +195,7 @@ impl Sender {
     }
 }
 
-/// What may wait unsent where many wait, octets, at least: 16 KiB are left as the application is woken,
+/// What may wait unsent where many wait, bytes, at least: 16 KiB are left as the application is woken,
 /// which 260 Mb/s take half a millisecond to send.
 const SHARE: u32 = 32 << 10;
 /// Milliseconds since the last text was sent after which it is a while ago.

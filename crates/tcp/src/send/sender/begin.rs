@@ -7,11 +7,11 @@ use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 use super::{Flags, SendTimer, Sender};
 use crate::send::attempts::Attempts;
 use crate::send::{RttEstimator, SendSequence};
-use crate::{Surroundings, Tunables};
+use crate::{Env, Tunables};
 
 impl Sender {
-    /// One whose first number is `iss`, on a link that carries `mss` octets of text and options.
-    pub fn new(cx: &Surroundings, iss: SeqNum, mss: u16) -> Self {
+    /// One whose first number is `iss`, on a link that carries `mss` bytes of text and options.
+    pub fn new(cx: &Env, iss: SeqNum, mss: u16) -> Self {
         let algorithm = cx.algorithms.usual(cx.tunables.congestion_control);
         Self {
             seq: SendSequence::new(iss, SeqNum::new(0)),
@@ -50,13 +50,13 @@ impl Sender {
         self.scale = scale;
     }
 
-    /// Before the SYN is sent: segments carry at most `most` octets of text and options.
+    /// Before the SYN is sent: segments carry at most `most` bytes of text and options.
     pub fn limit_mss(&mut self, most: u16) {
         self.mss = self.mss.min(most);
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's, which counts as the least of the tunables if it is less, or
-    /// the link's, less `options` octets of each segment. The initial congestion window follows from it.
+    /// the link's, less `options` bytes of each segment. The initial congestion window follows from it.
     pub fn agree_mss(&mut self, peer: Mss, options: u16, tunables: &Tunables) {
         // Until here `mss` is what the link carries, and no packet may exceed that, however little
         // it is.
@@ -71,7 +71,7 @@ impl Sender {
         let mss = u32::from(self.mss);
         self.window.cwnd = self.window.cwnd.max(u32::from(initcwnd) * mss).min(Window::MOST);
         // RFC 5681 3.1, equation 4: no threshold is less.
-        self.window.ssthresh = ssthresh.map_or(self.window.ssthresh, |octets| octets.max(2 * mss));
+        self.window.ssthresh = ssthresh.map_or(self.window.ssthresh, |bytes| bytes.max(2 * mss));
     }
 
     /// Our SYN is acknowledged, or the peer's has answered it.

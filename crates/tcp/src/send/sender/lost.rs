@@ -4,10 +4,10 @@
 use whimbrel_recovery::Path;
 
 use super::{Flags, SendQueue, SendTimer, Sender};
-use crate::Surroundings;
+use crate::Env;
 
 impl Sender {
-    /// Nobody answered what was sent or probed until the timer ran out.
+    /// The peer did not answer what was sent or probed until the timer ran out.
     pub const fn count_attempt(&mut self) {
         self.attempts.count_one();
     }
@@ -58,7 +58,7 @@ impl Sender {
     /// The timer ran out, and what is missing may be lost by now ([`SendTimer::Reordering`]).
     pub fn on_reordering_timeout(
         &mut self,
-        cx: &mut Surroundings,
+        cx: &mut Env,
         path: &Path,
         queue: Option<&mut SendQueue>,
     ) {
@@ -131,13 +131,13 @@ impl Sender {
         self.rtt.stop_timing();
     }
 
-    /// From now on segments have at most `mss` octets of text, which is less than they had.
+    /// From now on segments have at most `mss` bytes of text, which is less than they had.
     pub fn lower_mss(&mut self, mss: u16) {
         self.mss = mss;
         self.acked_size = self.acked_size.min(mss);
     }
 
-    /// The path carried at most `mss` octets of text in a segment. What exceeds that never arrived.
+    /// The path carried at most `mss` bytes of text in a segment. What exceeds that never arrived.
     /// Returns whether there may be such: segments that together fit were not too big.
     pub fn on_path_mtu(&mut self, mss: u16, queue: Option<&mut SendQueue>) -> bool {
         let is_too_big = self.unacknowledged() > u32::from(mss);
@@ -154,13 +154,13 @@ impl Sender {
         is_too_big
     }
 
-    /// Whether what is sent next is sent after so many attempts, be it our SYN or text.
+    /// True if what is sent next is sent after so many attempts, be it our SYN or text.
     pub const fn is_due_after(&self, attempts: u8) -> bool {
         (self.flags.has(Flags::RETRANSMIT) || self.flags.has(Flags::SYN))
             && self.attempts.count == attempts
     }
 
-    /// Whether the peer's window may keep what is unsent from being sent, by a few comparisons.
+    /// True if the peer's window may keep what is unsent from being sent, by a few comparisons.
     #[inline(always)]
     pub fn may_be_stalled(&self) -> bool {
         // What is in flight will be acknowledged. A full segment that is admitted, or what there is of it,
@@ -170,7 +170,7 @@ impl Sender {
                 && (self.seq.wnd.get() < u32::from(self.mss) || self.flags.has(Flags::CORK))
     }
 
-    /// Whether it does so, of a sender that [may be stalled](Sender::may_be_stalled).
+    /// True if it does so, of a sender that [may be stalled](Sender::may_be_stalled).
     #[inline(never)]
     pub fn waits_for_window(&self, queue: Option<&SendQueue>) -> bool {
         // What is lost waits for the window, too, if it was sent again in vain.

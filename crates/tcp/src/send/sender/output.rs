@@ -1,4 +1,4 @@
-//! What the sender would send next, judged without changing anything; then made.
+//! The next segment of a sender: judged without changing anything, then made.
 
 use core::num::NonZeroU32;
 use core::ops::Range;
@@ -9,16 +9,16 @@ use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Flags, SendQueue, SendTimer, Sender, queued};
-use crate::Surroundings;
+use crate::Env;
 use whimbrel_base::packet::Slices;
 
-/// A range of the send sequence space that is to be sent. In 8 octets it stays in registers between what
+/// A range of the send sequence space that is to be sent. In 8 bytes it stays in registers between what
 /// judges it and what makes a segment of it: in 12 it was stored and read back three times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRange {
-    /// The number of its first octet, or of FIN.
+    /// The number of its first byte, or of FIN.
     pub seq: SeqNum,
-    /// Its octets of text, behind [`SendRange::FIN`], [`SendRange::PROBE`] and a bit that is always set.
+    /// Its bytes of text, behind [`SendRange::FIN`], [`SendRange::PROBE`] and a bit that is always set.
     packed: NonZeroU32,
 }
 
@@ -27,46 +27,46 @@ impl SendRange {
     const PROBE: u32 = 1 << 2;
     const LEN_AT: u32 = 3;
 
-    /// `len` octets of text from `seq` on, far fewer than 2^29, and a FIN behind them.
+    /// `len` bytes of text from `seq` on, far fewer than 2^29, and a FIN behind them.
     #[inline]
     fn new(seq: SeqNum, len: u32, fin: bool) -> Self {
-        debug_assert!(len >> (u32::BITS - Self::LEN_AT) == 0, "{len} octets");
+        debug_assert!(len >> (u32::BITS - Self::LEN_AT) == 0, "{len} bytes");
         let fin = if fin { Self::FIN } else { 0 };
         Self { seq, packed: NonZeroU32::MIN | fin | (len << Self::LEN_AT) }
     }
 
-    /// The same as a probe.
+    /// Returns this range as a probe.
     fn as_probe(self) -> Self {
         Self { packed: self.packed | Self::PROBE, ..self }
     }
 
-    /// Octets of text in the range, 0 for a FIN alone.
+    /// Bytes of text in the range, 0 for a FIN alone.
     #[inline]
     pub const fn octets(self) -> u32 {
         self.packed.get() >> Self::LEN_AT
     }
 
-    /// Whether FIN follows them.
+    /// True if FIN follows them.
     #[inline]
     pub const fn fin(self) -> bool {
         self.packed.get() & Self::FIN != 0
     }
 
-    /// Whether it is as much as must be sent to learn if a closed window has opened.
+    /// True if it is as much as must be sent to learn if a closed window has opened.
     #[inline]
     pub const fn is_probe(self) -> bool {
         self.packed.get() & Self::PROBE != 0
     }
 }
 
-/// What distinguishes a segment's header from that of others that the connection could send now.
+/// The fields in which a segment's header differs from others that the connection could send now.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    /// SEG.SEQ: the number of its first octet, or of FIN.
+    /// SEG.SEQ: the number of its first byte, or of FIN.
     pub seq: SeqNum,
     /// The control bits, URG aside.
     pub flags: TcpFlags,
-    /// Octets of text of each segment that the device cuts this one into; 0: it is not to be cut.
+    /// Bytes of text of each segment that the device cuts this one into; 0: it is not to be cut.
     pub gso_size: u16,
 }
 
@@ -75,9 +75,9 @@ impl Head {
     pub const ACK: Self = Self { seq: SeqNum::new(0), flags: TcpFlags::ACK, gso_size: 0 };
 }
 
-/// What is due next, decided without changing anything.
+/// The next range that is due, decided without changing anything.
 impl Sender {
-    /// Whether our SYN is to be sent, for the first time or again.
+    /// True if our SYN is to be sent, for the first time or again.
     #[inline]
     pub fn syn_is_due(&self) -> bool {
         self.flags.has(Flags::SYN)
@@ -87,7 +87,7 @@ impl Sender {
             })
     }
 
-    /// Whether something may be due, by a few comparisons: [`Sender::judge_due`] finds nothing that this
+    /// True if something may be due, by a few comparisons: [`Sender::judge_due`] finds nothing that this
     /// does not.
     #[inline]
     pub fn may_be_due(&self, queue: Option<&SendQueue>) -> bool {
@@ -97,7 +97,7 @@ impl Sender {
         self.has_unsent(queue) || self.has_lost(queue)
     }
 
-    /// What goes next, our SYN being acknowledged: text in segments of at most `max_text` octets or a
+    /// Returns the range that goes next, our SYN being acknowledged: text in segments of at most `max_text` bytes or a
     /// full one.
     #[inline(always)]
     pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
@@ -164,14 +164,14 @@ impl Sender {
         (len > 0 || range.fin()).then_some(SendRange::new(range.seq, len, range.fin()))
     }
 
-    /// How much text one (super-)segment may have. While something is urgent it is a segment: each has an
+    /// The amount of text one (super-)segment may have. While something is urgent it is a segment: each has an
     /// urgent pointer of its own, and a device that cuts would repeat the first.
     fn most_text(&self, is_urgent: bool, max_text: u32) -> u32 {
         let mss = u32::from(self.mss);
         if is_urgent { mss } else { max_text.max(mss) }
     }
 
-    /// The first of what is lost, at most `most` octets of it, as far as the window lets it go again. Where
+    /// The first of what is lost, at most `most` bytes of it, as far as the window lets it go again. Where
     /// all up to SND.NXT is lost, what was not sent yet may fill the segment up.
     fn lost_range(&self, queue: &SendQueue, most: u32) -> Option<SendRange> {
         let lost = queue.flight.lost().first()?;
@@ -228,7 +228,7 @@ impl Sender {
         fits.then_some(SendRange::new(self.seq.nxt, held, false))
     }
 
-    /// What goes again whatever the congestion window says, or as a probe.
+    /// Returns the range that goes again whatever the congestion window says, or as a probe.
     #[cold]
     fn judge_again(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
         if self.flags.has(Flags::RETRANSMIT) {
@@ -246,7 +246,7 @@ impl Sender {
         })
     }
 
-    /// What goes behind a SYN-ACK of ours that was not lost, before it is acknowledged: of Fast Open
+    /// Returns the range that goes behind a SYN-ACK of ours that was not lost, before it is acknowledged: of Fast Open
     /// (`early`) text.
     #[cold]
     pub fn judge_behind_syn(
@@ -255,7 +255,7 @@ impl Sender {
         max_text: u32,
         early: bool,
     ) -> Option<SendRange> {
-        // After a loss the SYN-ACK alone is repeated, as in Linux, until somebody answers.
+        // After a loss the SYN-ACK alone is repeated, as in Linux, until the peer answers.
         if self.attempts.count > 0 || !self.has_unsent(queue) {
             return None;
         }
@@ -284,7 +284,7 @@ impl Sender {
         if by_rounding || self.flags.has(Flags::SYN) { sent } else { acceptable }
     }
 
-    /// Whether windows and Nagle's algorithm admit some of what is unsent.
+    /// True if windows and Nagle's algorithm admit some of what is unsent.
     #[inline(never)]
     pub(super) fn admits_text(&self, queue: Option<&SendQueue>, max_text: u32) -> bool {
         self.judge_text(queue, max_text).is_some()
@@ -314,7 +314,7 @@ impl Sender {
         (len > 0 || fin).then_some(SendRange::new(seq, len, fin))
     }
 
-    /// How much of `waiting` octets to send in one (super-)segment, when `room` is admitted.
+    /// The amount of of `waiting` bytes to send in one (super-)segment, when `room` is admitted.
     fn judge_len(&self, waiting: u32, room: u32, max_text: u32, urgent: bool) -> u32 {
         let mss = u32::from(self.mss);
         let len = waiting.min(room).min(max_text);
@@ -342,7 +342,7 @@ impl Sender {
         if send_odd { len } else { len - odd }
     }
 
-    /// How many numbers from SND.UNA on may be sent again. What was not sent yet may fill the
+    /// The number of numbers from SND.UNA on may be sent again. What was not sent yet may fill the
     /// segment up only as far as the window admits.
     fn room_again(&self) -> u32 {
         let (sent, admitted) = (self.seq.max.offset_from(self.seq.una), self.seq.wnd.get());
@@ -357,7 +357,7 @@ impl Sender {
         .max(1)
     }
 
-    /// How many of the numbers that were sent beyond the window may lie in it all the same: the
+    /// The number of of the numbers that were sent beyond the window may lie in it all the same: the
     /// peer's window field counts in units, and RFC 7323 2.4 disregards less than one.
     fn window_rounding_error(&self) -> u32 {
         let sent = self.seq.max.offset_from(self.seq.una);
@@ -373,7 +373,7 @@ impl Sender {
         SendRange::new(self.seq.una, len, fin)
     }
 
-    /// Whether FIN goes with the last `len` octets of text.
+    /// True if FIN goes with the last `len` bytes of text.
     #[inline]
     fn fin_goes_with(&self, len: u32) -> bool {
         self.flags.has(Flags::FIN_QUEUED) && (len == 0 || !self.flags.has(Flags::FIN_APART))
@@ -382,18 +382,18 @@ impl Sender {
 
 /// How what is due leaves.
 impl Sender {
-    /// Our SYN is made, with so many octets of text. Returns whether it was sent before.
+    /// Our SYN is made, with so many bytes of text. Returns whether it was sent before.
     #[inline]
-    pub fn on_syn_made(&mut self, cx: &Surroundings, octets: u32) -> bool {
+    pub fn on_syn_made(&mut self, cx: &Env, bytes: u32) -> bool {
         self.flags.clear(Flags::RETRANSMIT);
         let again = !self.is_idle();
         let first = self.seq.una + 1;
-        if octets > 0 {
-            self.small_end = first + octets;
+        if bytes > 0 {
+            self.small_end = first + bytes;
             self.text_sent = cx.tick;
         }
         // What was sent behind it is under way still, if it is only this that is sent again.
-        self.seq.sent_to(self.seq.nxt.later(first + octets));
+        self.seq.sent_to(self.seq.nxt.later(first + bytes));
         if again {
             self.rtt.stop_timing();
         } else {
@@ -407,7 +407,7 @@ impl Sender {
     #[inline]
     pub fn make_text(
         &mut self,
-        cx: &mut Surroundings,
+        cx: &mut Env,
         range: SendRange,
         queue: Option<&mut SendQueue>,
         slices: &mut Slices,
@@ -425,7 +425,7 @@ impl Sender {
         if len > mss {
             head.gso_size = self.mss;
         }
-        // Only what was sent before counts as sent again: behind a window probe's octet the
+        // Only what was sent before counts as sent again: behind a window probe's byte the
         // rest of a super-segment is new.
         let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         if odd_part(len, mss) != 0 {
@@ -443,9 +443,9 @@ impl Sender {
         queue.flight.is_empty() && !self.is_idle()
     }
 
-    /// The same of a FIN behind text that is acknowledged.
+    /// Makes a segment of a FIN behind text that is acknowledged.
     #[inline]
-    fn make_lone_fin(&mut self, cx: &mut Surroundings, range: SendRange) -> (Head, u32) {
+    fn make_lone_fin(&mut self, cx: &mut Env, range: SendRange) -> (Head, u32) {
         let (head, end) = self.take_lone_fin(range);
         let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         self.text_sent = cx.tick;
@@ -463,55 +463,49 @@ impl Sender {
         (head, again)
     }
 
-    /// What leaves is written down.
+    /// Notes the range that leaves.
     #[inline]
     fn note_sent(
         &mut self,
-        cx: &mut Surroundings,
+        cx: &mut Env,
         numbers: Range<SeqNum>,
-        octets: u32,
+        bytes: u32,
         queue: &mut SendQueue,
     ) {
         let offsets = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
         let repaired = queue.flight.transmit(offsets, self.mss, cx.now);
         if repaired > 0 || !queue.recovery.is_none() || self.flags.has(Flags::LOSS_PROBE) {
-            self.note_repair(cx, octets, repaired, queue);
+            self.note_repair(cx, bytes, repaired, queue);
         }
         let in_flight = queue.flight.pipe();
-        let sent = Sent { now: cx.now, bytes: octets, in_flight, mss: u32::from(self.mss) };
+        let sent = Sent { now: cx.now, bytes: bytes, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
         // What a fresh connection may send at once need not wait.
         let is_paced = cx.tunables.pacing || !self.algorithm().is_ours();
         if is_paced && queue.flight.end() > u64::from(INITIAL_SEGMENTS) * u64::from(self.mss) {
-            self.pace(cx, octets, queue);
+            self.pace(cx, bytes, queue);
         }
     }
 
-    /// Has the text behind these octets wait for its time.
+    /// Has the text behind these bytes wait for its time.
     #[inline(never)]
-    fn pace(&mut self, cx: &Surroundings, octets: u32, queue: &mut SendQueue) {
+    fn pace(&mut self, cx: &Env, bytes: u32, queue: &mut SendQueue) {
         let rate = queue.control(&mut self.window).pacing_rate().or_else(|| {
             let srtt = self.rtt.srtt_micros().map(Micros::new)?;
             cx.tunables.pacing.then(|| cx.tunables.pacing_ratios().rate(&self.window, srtt))?
         });
         if let Some(rate) = rate
-            && queue.pacer.on_sent(octets, rate, self.mss.into(), cx.now)
+            && queue.pacer.on_sent(bytes, rate, self.mss.into(), cx.now)
         {
             self.flags.set(Flags::PACED);
         }
     }
 
-    /// Notes that octets left while something is missing, or was asked for: `repaired` of them not for the
+    /// Notes that bytes left while something is missing, or was asked for: `repaired` of them not for the
     /// first time.
     #[inline(never)]
-    fn note_repair(
-        &mut self,
-        cx: &mut Surroundings,
-        octets: u32,
-        repaired: u64,
-        queue: &mut SendQueue,
-    ) {
-        queue.recovery.on_sent(octets, repaired, cx.now);
+    fn note_repair(&mut self, cx: &mut Env, bytes: u32, repaired: u64, queue: &mut SendQueue) {
+        queue.recovery.on_sent(bytes, repaired, cx.now);
         if repaired > 0 {
             match queue.recovery.phase() {
                 Phase::FastRecovery => cx.counters.fast_retrans += 1,
@@ -581,7 +575,7 @@ impl Sender {
         (Head { seq: range.seq, flags, gso_size: 0 }, range.seq + len + u32::from(fin))
     }
 
-    /// The same of a FIN alone, where nothing is buffered.
+    /// Takes a FIN without text, where nothing is buffered.
     #[inline]
     fn take_lone_fin(&mut self, range: SendRange) -> (Head, SeqNum) {
         debug_assert_eq!(range.octets(), 0, "without a queue there is no text");
@@ -594,19 +588,19 @@ impl Sender {
     }
 }
 
-/// What remains of `octets` beside full segments: without a division where there is none.
+/// The part of `bytes` that fills no full segment: without a division where there is none.
 #[inline]
-const fn odd_part(octets: u32, mss: u32) -> u32 {
-    if octets < mss { octets } else { octets % mss }
+const fn odd_part(bytes: u32, mss: u32) -> u32 {
+    if bytes < mss { bytes } else { bytes % mss }
 }
 
-/// Keeps full segments of `mss` octets.
+/// Keeps full segments of `mss` bytes.
 #[inline(never)]
 fn end_on_segment(slices: &mut Slices, mss: u32) {
     slices.truncate(slices.octets() - slices.octets() % mss);
 }
 
-/// How many segments a device makes of `octets` of text.
-pub fn segments(octets: u32, gso_size: u16) -> u64 {
-    if gso_size == 0 { 1 } else { u64::from(octets.div_ceil(u32::from(gso_size)).max(1)) }
+/// The number of segments a device makes of `bytes` of text.
+pub fn segments(bytes: u32, gso_size: u16) -> u64 {
+    if gso_size == 0 { 1 } else { u64::from(bytes.div_ceil(u32::from(gso_size)).max(1)) }
 }

@@ -9,7 +9,7 @@ use whimbrel_wire::{Address, Endpoint, Mss};
 
 use super::aged::Aged;
 
-/// What is known of servers.
+/// A cache of servers' cookies.
 #[derive(Debug)]
 pub struct FastOpenCache {
     servers: Aged<(Address, Address), KnownServer, MOST>,
@@ -26,12 +26,12 @@ pub struct Service {
     pub remote: Endpoint,
 }
 
-/// What a server said.
+/// The last answer of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KnownServer {
     /// The cookie that it granted last.
     pub cookie: FastOpen,
-    /// The MSS that it announced: the most octets of a SYN's options and text.
+    /// The MSS that it announced: the most bytes of a SYN's options and text.
     pub mss: Mss,
 }
 
@@ -39,7 +39,7 @@ pub struct KnownServer {
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     since: Instant,
-    /// How often in a row it happened.
+    /// The number of times that in a row it happened.
     times: u32,
 }
 
@@ -79,7 +79,7 @@ impl FastOpenCache {
         self.failures.note(*service, Failure { since: now, times });
     }
 
-    /// Whether the server is to be left alone: for `first` after a failure, and for twice as long
+    /// True if the server is to be left alone: for `first` after a failure, and for twice as long
     /// after each further one, up to 64 times as long.
     pub fn is_disabled(&self, service: &Service, now: Instant, first: Duration) -> bool {
         let Some(failure) = self.failures.get(service) else { return false };
@@ -106,9 +106,9 @@ impl Service {
     }
 }
 
-/// The most servers, and the most failures; 150 octets each.
+/// The most servers, and the most failures; 150 bytes each.
 const MOST: usize = 4_096;
-/// How often the time-out doubles, as Linux' `tcp_fastopen_blackhole_timeout_sec`.
+/// The number of times that the time-out doubles, as Linux' `tcp_fastopen_blackhole_timeout_sec`.
 const MOST_DOUBLINGS: u32 = 6;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The cookies that this host grants (RFC 7413 4.1.2).
 //!
 //! A cookie is SipHash-2-4 of both addresses, the client's first, under a key that serves nothing
-//! else: whoever returns it has received packets at the address that it speaks from. It says nothing
-//! of ports, so one is good for every listener with that key. Its octets are those that Linux (since
+//! else: a peer that returns it has received packets at the address that it speaks from. It says nothing
+//! of ports, so one is good for every listener with that key. Its bytes are those that Linux (since
 //! 5.3) makes of the same key: hosts of either kind can stand behind one address.
 //!
 //! Cookies last as long as their key. After [`FastOpenKeys::rotate`] those of the key before are
@@ -21,7 +21,7 @@ pub struct FastOpenKeys {
     backup: Option<SipHasher24>,
 }
 
-/// What a cookie is worth.
+/// The verdict on a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CookieVerdict {
     /// It was granted to this address.
@@ -49,7 +49,7 @@ impl FastOpenKeys {
         self.backup = Some(core::mem::replace(&mut self.primary, key.prf()));
     }
 
-    /// The cookie of whoever speaks to `local` from `remote`.
+    /// The cookie of a peer that sends to `local` from `remote`.
     pub fn grant(&self, local: &Address, remote: &Address) -> FastOpen {
         let cookie = code(&self.primary, local, remote);
         FastOpen::from_cookie(&cookie).unwrap_or(FastOpen::REQUEST)

@@ -12,14 +12,14 @@ use super::{FlowHash, Record};
 ///
 /// Invariant: every group from a slot's home up to the one before its own is full. (Groups that a
 /// migration took away do not count.) There is no way around from the end to the start: the last
-/// homes overflow into groups that are nobody's home, of which the last segment has some to spare.
+/// homes overflow into groups that are no record's home, of which the last segment has some to spare.
 #[derive(Debug)]
 pub(super) struct Array {
     groups: usize,
     /// Allocated when first written, given away when a migration has passed.
     segments: Vec<Option<Segment>>,
     /// One that the array before gave away, for the next that is written first. (Through the
-    /// allocator, holes between records in TIME-WAIT remained of old arrays, 8 octets for each record:
+    /// allocator, holes between records in TIME-WAIT remained of old arrays, 8 bytes for each record:
     /// as groups are aligned, a segment wants more than the one that was freed.)
     spare: Option<Segment>,
 }
@@ -39,7 +39,7 @@ impl Array {
         Self { groups, segments: Vec::new(), spare: None }
     }
 
-    /// How many groups are homes.
+    /// The number of groups are homes.
     pub(super) const fn groups(&self) -> usize {
         self.groups
     }
@@ -206,7 +206,7 @@ impl Array {
         groups.flat_map(|group| group.slots().map(|(_, record)| record))
     }
 
-    /// Octets held in segments and their directory.
+    /// Bytes held in segments and their directory.
     pub(super) fn memory(&self) -> usize {
         let segments = self.segments.iter().chain([&self.spare]).flatten().count();
         let directory = self.segments.capacity() * size_of::<Option<Segment>>();
@@ -235,7 +235,7 @@ impl Array {
         Some(&segment[index % SEGMENT])
     }
 
-    /// The same, to be changed.
+    /// Returns the group, to be changed.
     #[inline]
     fn existing_mut(&mut self, index: usize) -> Option<&mut Group> {
         let Some(Some(segment)) = self.segments.get_mut(index / SEGMENT) else {
@@ -259,7 +259,7 @@ impl Array {
 
     #[cold]
     fn lengthen(&mut self, segments: usize) {
-        // The directory at once, 8 octets a segment, so that it need not grow; one more for
+        // The directory at once, 8 bytes a segment, so that it need not grow; one more for
         // what overflows the last home.
         let directory = self.groups / SEGMENT + 2;
         self.segments.reserve_exact(directory.saturating_sub(self.segments.len()));

@@ -17,7 +17,7 @@ impl Group {
 
     /// A hexadecimal digit for each lane, not zero if its tag is that of `hash`: an empty lane's may be, too.
     /// The compiler makes two vector comparisons of that: 13 instructions. (Bits are compared one by one, by
-    /// 30; octets do not fit the width of a tag and take 19.)
+    /// 30; bytes do not fit the width of a tag and take 19.)
     #[inline]
     fn lanes_with(&self, hash: FlowHash) -> u32 {
         self.tags
@@ -51,7 +51,7 @@ impl Group {
         self.records[LANES - 1].is_some()
     }
 
-    /// How many lanes are taken: those come first, so the first vacant one says it.
+    /// The number of lanes are taken: those come first, so the first vacant one says it.
     #[inline]
     fn len(&self) -> usize {
         self.records.iter().position(Option::is_none).unwrap_or(LANES)

@@ -3,7 +3,7 @@
 //! Two multiplications of 64 bits by 64, of which both halves of the product count; all that goes in is
 //! hidden behind a secret first. Every segment is hashed, and SipHash-1-3 took 96 instructions
 //! for it, this takes 16. It is no pseudo-random function, and where one is needed (ISNs, ports,
-//! timestamps, cookies) none of this serves: whoever saw hashes could work out the key. Here nobody
+//! timestamps, cookies) none of this serves: an observer of hashes could work out the key. Here nobody
 //! does. A hash never leaves the host, and what it decides, which cache line is read, is a matter of
 //! nanoseconds beside microseconds of network. Who chooses flows blindly finds as many that meet as
 //! chance has it: a difference between two flows is multiplied by one secret, and what is left of it, both
@@ -29,7 +29,7 @@ pub struct FlowHasher {
 }
 
 impl FlowHasher {
-    /// Hashes under `key`: 128 bits that nobody outside knows and that serve nothing else.
+    /// Hashes under `key`: 128 secret bits that serve nothing else.
     pub fn new(key: &Key) -> Self {
         let prf = key.prf();
         let pair = |at: u64| [at, at + 1].map(|at| prf.hash(&at.to_le_bytes()));

@@ -43,7 +43,7 @@ fn settled(records: u32) -> (FlowTable, u32) {
 }
 
 #[test]
-fn a_record_is_four_octets_of_kind_and_index() {
+fn a_record_is_four_bytes_of_kind_and_index() {
     for kind in [Kind::Connection, Kind::SynEntry, Kind::TimeWait] {
         for index in [0, 1, 12_345, Record::MAX_INDEX] {
             let record = Record::new(kind, index);
@@ -124,7 +124,7 @@ fn flows_of_equal_hash_beyond_a_group_are_all_found_even_at_the_end_of_the_table
 }
 
 #[test]
-fn a_million_records_cost_at_most_11_octets_each_over_the_whole_cycle_of_growth() {
+fn a_million_records_cost_at_most_11_bytes_each_over_the_whole_cycle_of_growth() {
     let mut table = filled(800_000);
     let (mut worst, mut sum, mut samples) = (0.0_f64, 0.0, 0.0);
     for index in 800_000..1_250_000 {
@@ -144,7 +144,7 @@ fn memory_comes_back_when_records_go() {
         assert!(table.remove(spread(index), time_wait(index)));
     }
     assert!(table.is_empty() && table.migration.is_none());
-    assert!(table.memory() < full / 100, "{} of {full} octets", table.memory());
+    assert!(table.memory() < full / 100, "{} of {full} bytes", table.memory());
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn measure_look_ups() {
         let overhead = start.elapsed().as_nanos() as f64 / f64::from(rounds);
         println!(
             "{records} records: serial {serial:.1} ns, passes of 64 {passes:.1} ns, of which the \
-             test's own {overhead:.1} ns; {:.1} octets each, {} groups of run ({sum} {last})",
+             test's own {overhead:.1} ns; {:.1} bytes each, {} groups of run ({sum} {last})",
             table.memory() as f64 / f64::from(records),
             table.longest_run(),
         );

@@ -1,7 +1,7 @@
 //! What is known of destinations: how many ports are in use towards each, and where those are many,
 //! which.
 //!
-//! A destination with up to 64 ports in use is a slot of 8 octets: a hash and a count. One more, and
+//! A destination with up to 64 ports in use is a slot of 8 bytes: a hash and a count. One more, and
 //! it has a [`PortMap`], at most [`MAPS`] of them at once. Destinations whose hashes are equal share
 //! a count, and so have a map a little earlier, or later; a map belongs to one alone.
 
@@ -36,7 +36,7 @@ impl Known {
         Self { table: FlowTable::new(), maps: Slab::new(), last: 0, hand: 0 }
     }
 
-    /// Whether more than one port is in use, or a map is kept.
+    /// True if more than one port is in use, or a map is kept.
     pub(super) fn has_others(&self, of: Hashed<'_>) -> bool {
         let many = || self.counted(of).is_some_and(|record| record.index() > 1);
         self.mapped(of).is_some() || many()
@@ -161,7 +161,7 @@ impl Known {
         self.table.find(FlowHash(of.hash), |record| record.kind() == COUNT)
     }
 
-    /// How many destinations have ports in use. It walks the maps.
+    /// The number of destinations have ports in use. It walks the maps.
     pub(super) fn in_use(&self) -> usize {
         let idle =
             self.map_places().filter(|place| self.maps.get(*place).is_some_and(PortMap::is_idle));
@@ -205,8 +205,8 @@ const MAP: Kind = Kind::TimeWait;
 
 /// Up to as many ports in use are found by looking at one after the other.
 pub(super) const FEW: u32 = 64;
-/// The most maps: 8 KiB each, and 2 octets for each port that waits, or came back from a peer that
+/// The most maps: 8 KiB each, and 2 bytes for each port that waits, or came back from a peer that
 /// refuses.
 pub(super) const MAPS: usize = 1024;
-/// How many maps are looked at for one that can go.
+/// The number of maps are looked at for one that can go.
 const LOOKS: usize = 8;

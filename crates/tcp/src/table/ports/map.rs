@@ -25,7 +25,7 @@ pub(super) struct PortMap {
     pub(super) hash: u32,
     /// Ports in use, and those that come home to another shard.
     used: PortBits,
-    /// How many are in use.
+    /// The number of are in use.
     used_count: u32,
     elsewhere: Option<Elsewhere>,
     /// Ports in TIME-WAIT with timestamps, and without: the longest waiting first.
@@ -55,12 +55,12 @@ impl PortMap {
         Self { towards, hash, used, used_count: 0, elsewhere: None, waiting, returned: None }
     }
 
-    /// Whether no port is in use.
+    /// True if no port is in use.
     pub(super) const fn is_idle(&self) -> bool {
         self.used_count == 0
     }
 
-    /// Whether nothing would be lost with it.
+    /// True if nothing would be lost with it.
     pub(super) const fn is_useless(&self) -> bool {
         self.is_idle() && self.returned.is_none()
     }
@@ -145,7 +145,7 @@ impl PortMap {
     }
 
     /// A port waits no longer. Mostly it is the first; one from the middle (the peer's FIN or reset
-    /// came) is sought from the back, as that happens soon: at most 65,536 of 2 octets.
+    /// came) is sought from the back, as that happens soon: at most 65,536 of 2 bytes.
     pub(super) fn stop_waiting(&mut self, port: u16, stamped: Stamped) {
         let queue = &mut self.waiting[stamped as usize];
         if queue.front() == Some(&port) {
@@ -251,7 +251,7 @@ pub enum Stamped {
     No = 1,
 }
 
-/// How many ports that wait are looked at for one that was silent.
+/// The number of ports that wait are looked at for one that was silent.
 const LOOKS: usize = 8;
 /// Ports that an empty queue keeps room for.
 const KEPT: usize = 256;

@@ -14,8 +14,8 @@ mod many;
 
 pub(super) const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
 
-pub(super) const fn server(last_octet: u8) -> Endpoint {
-    Endpoint::new(Address::from_v4_octets([198, 51, 100, last_octet]), 80)
+pub(super) const fn server(last_byte: u8) -> Endpoint {
+    Endpoint::new(Address::from_v4_octets([198, 51, 100, last_byte]), 80)
 }
 
 fn range(first: u16, last: u16) -> PortRange {
@@ -30,19 +30,19 @@ fn with(seed: u64, range: PortRange, tunables: &Tunables) -> Ports {
     Ports::new(&Secrets::from_seed(seed), range, tunables)
 }
 
-fn towards(last_octet: u8) -> Destination {
-    Destination { local: HOST, remote: server(last_octet) }
+fn towards(last_byte: u8) -> Destination {
+    Destination { local: HOST, remote: server(last_byte) }
 }
 
 /// A port for which `is_free` holds, which is free again at once.
 fn draw(
     ports: &mut Ports,
-    octet: u8,
+    byte: u8,
     mut is_free: impl FnMut(u16) -> bool,
 ) -> Result<u16, PortsExhausted> {
     let look = |port| if is_free(port) { PortUse::Free } else { PortUse::Foreign };
-    let port = ports.choose(&towards(octet), &mut Counters::default(), look)?;
-    ports.release(&towards(octet), port);
+    let port = ports.choose(&towards(byte), &mut Counters::default(), look)?;
+    ports.release(&towards(byte), port);
     Ok(port)
 }
 
@@ -113,11 +113,11 @@ fn exhaustion_asks_once_for_each_port_and_names_the_limit() {
 
 #[test]
 fn destinations_start_at_different_ports_and_secrets_decide_where() {
-    let first = |seed, octet| {
+    let first = |seed, byte| {
         let mut ports = with(seed, range(1024, 65_535), &Tunables::default());
-        draw(&mut ports, octet, |_| true).unwrap()
+        draw(&mut ports, byte, |_| true).unwrap()
     };
-    let by_destination: BTreeSet<u16> = (0..32).map(|octet| first(1, octet)).collect();
+    let by_destination: BTreeSet<u16> = (0..32).map(|byte| first(1, byte)).collect();
     assert!(by_destination.len() >= 31, "{by_destination:?}");
     let by_secret: BTreeSet<u16> = (0..32).map(|seed| first(seed, 1)).collect();
     assert!(by_secret.len() >= 31, "{by_secret:?}");
@@ -160,7 +160,7 @@ fn a_new_range_is_drawn_from_at_once() {
 #[test]
 fn sequential_ports_follow_each_other_whatever_the_destination() {
     let mut ports = ordered(PortOrder::Sequential, 1024, 1028);
-    let drawn = [1, 2, 1, 3, 1, 1].map(|octet| draw(&mut ports, octet, |_| true).unwrap());
+    let drawn = [1, 2, 1, 3, 1, 1].map(|byte| draw(&mut ports, byte, |_| true).unwrap());
     assert_eq!(drawn, [1024, 1025, 1026, 1027, 1028, 1024]);
 }
 

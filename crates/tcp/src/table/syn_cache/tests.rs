@@ -348,14 +348,14 @@ fn removing_what_is_not_there_changes_nothing() {
 }
 
 #[test]
-fn an_entry_costs_64_octets_and_little_more() {
+fn an_entry_costs_64_bytes_and_little_more() {
     let mut host = Host::new(&Tunables { max_syn_entries: 65_536, ..Tunables::default() });
     host.listeners.remove(host.listener);
     let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
     host.listener = host.listeners.add(at, Families::Own, 65_536).unwrap();
     let indices: Vec<u32> = (0..10_240).map(|port| host.insert(port, 0).unwrap()).collect();
     let each = host.cache.memory() / 10_240;
-    assert!((64..=70).contains(&each), "{each} octets");
+    assert!((64..=70).contains(&each), "{each} bytes");
     for index in indices {
         host.remove(index);
     }

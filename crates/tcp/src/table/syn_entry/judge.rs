@@ -1,4 +1,4 @@
-//! What a segment means that hits a half-open entry: RFC 9293 3.10.7.4 for SYN-RECEIVED.
+//! Judgement of a segment that hits a half-open entry: RFC 9293 3.10.7.4 for SYN-RECEIVED.
 
 use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
@@ -8,7 +8,7 @@ use super::{SynEntry, is_older};
 use crate::tunables::{MissingTimestamps, RstInWindow};
 use crate::{DropReason, Reply, RxSegment, Tunables};
 
-/// What is to be done about a segment that hit an entry.
+/// The reaction to a segment that hit an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum SynStep {
@@ -137,7 +137,7 @@ impl SynEntry {
     }
 
     /// The test of RFC 9293 3.10.7.4 ("There are four cases for the acceptability test"), but for a
-    /// window of zero, which is taken as one octet: the third segment's ACK is worth having even
+    /// window of zero, which is taken as one byte: the third segment's ACK is worth having even
     /// when its text has no room.
     fn is_acceptable(&self, seg: &RxSegment<'_>, window: WindowSize) -> bool {
         let (first, len, window) = (seg.header.seq, seg.len(), window.get().max(1));

@@ -14,11 +14,11 @@ pub(super) enum SynStage {
     Answered,
     /// So, and the peer repeated its SYN since.
     Repeated,
-    /// Nobody: whoever decides has not heard of it.
+    /// None: the decider has not heard of it.
     Unheard,
-    /// Nobody yet: whoever decides was asked.
+    /// None yet: the decider was asked.
     Asked,
-    /// Whoever was asked said yes: there is an answer now.
+    /// The decider said yes: there is an answer now.
     Admitted,
     /// So, and the peer repeated its SYN since.
     AdmittedRepeated,
@@ -34,7 +34,7 @@ impl SynStage {
         };
     }
 
-    /// Whether the answer went out more than once because the peer asked for it.
+    /// True if the answer went out more than once because the peer asked for it.
     pub(super) const fn is_repeated(self) -> bool {
         matches!(self, Self::Repeated | Self::AdmittedRepeated)
     }
@@ -42,31 +42,31 @@ impl SynStage {
 
 /// An entry that a verdict decides about.
 impl SynEntry {
-    /// The same entry, unanswered until somebody admits it.
+    /// The same entry, unanswered until it is admitted.
     #[must_use]
     pub const fn into_held(mut self) -> Self {
         self.stage = SynStage::Unheard;
         self
     }
 
-    /// Whether it waits for a verdict, and nothing was sent.
+    /// True if it waits for a verdict, and nothing was sent.
     #[inline]
     pub const fn is_held(&self) -> bool {
         matches!(self.stage, SynStage::Unheard | SynStage::Asked)
     }
 
-    /// Whether a verdict decides, or decided, about it.
+    /// True if a verdict decides, or decided, about it.
     #[inline]
     pub const fn is_by_verdict(&self) -> bool {
         !matches!(self.stage, SynStage::Answered | SynStage::Repeated)
     }
 
-    /// Whether whoever decides has heard of it.
+    /// True if the decider has heard of it.
     pub const fn was_asked(&self) -> bool {
         matches!(self.stage, SynStage::Asked | SynStage::Admitted | SynStage::AdmittedRepeated)
     }
 
-    /// Whoever decides is asked.
+    /// The decider is asked.
     pub(in crate::table) const fn on_asked(&mut self) {
         self.stage = SynStage::Asked;
     }

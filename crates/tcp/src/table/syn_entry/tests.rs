@@ -3,7 +3,7 @@ use whimbrel_base::{Instant, Micros};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, WindowSize};
 
-use super::{Announced, PassiveOpen, SynEntry, SynStep};
+use super::{AdvertisedValues, PassiveOpen, SynEntry, SynStep};
 use crate::conn::FirstTrip;
 use crate::tunables::MissingTimestamps;
 use crate::{DropReason, Reply, RxSegment, Tunables};
@@ -56,8 +56,8 @@ fn plain_entry() -> SynEntry {
     SynEntry::from_syn(&syn(TcpOptions::default()), open(), &Tunables::default())
 }
 
-fn announced() -> Announced {
-    Announced { tsval: 99, mss: Mss::new(1400), window: WindowSize::new(256 << 10) }
+fn announced() -> AdvertisedValues {
+    AdvertisedValues { tsval: 99, mss: Mss::new(1400), window: WindowSize::new(256 << 10) }
 }
 
 fn at_tsval(val: u32) -> TcpOptions {
@@ -70,9 +70,9 @@ fn judge(entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
 
 fn judge_by(rules: &Tunables, entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
     let payload = Payload::Borrowed(text);
-    let mut octets = [0; TcpHeader::MAX_LEN];
-    let len = header.emit(OptionOrder::Linux, &mut octets);
-    let (header, _) = TcpView::parse(&octets[..len]).unwrap();
+    let mut bytes = [0; TcpHeader::MAX_LEN];
+    let len = header.emit(OptionOrder::Linux, &mut bytes);
+    let (header, _) = TcpView::parse(&bytes[..len]).unwrap();
     entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE }, WINDOW, rules)
 }
 

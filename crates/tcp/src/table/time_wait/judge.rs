@@ -1,11 +1,11 @@
-//! What a segment means to a record in TIME-WAIT: RFC 9293 3.10.7.4, RFC 6191, RFC 1337.
+//! Judgement of a segment that meets a record in TIME-WAIT: RFC 9293 3.10.7.4, RFC 6191, RFC 1337.
 //!
 //! Stacks differ here, and the tunables `tw.syn`, `tw.answer`, `tw.rst` and `tw.empty` name how: each
 //! is looked at in one place, [`TimeWait::judge_syn`], [`TimeWait::judge_answer`],
 //! [`TimeWait::judge_rst`] and [`TimeWait::judge_segment`].
 //!
 //! Judging changes nothing; [`TimeWait::on_challenge`] and [`TimeWait::on_reply`] note an answer,
-//! and limit it. Both limits are the record's own, so that nobody can read one flow's traffic from
+//! and limit it. Both limits are the record's own, so that no peer can read one flow's traffic from
 //! another's silence, as a limit shared by all flows lets (CVE-2016-5696); and they are apart from
 //! each other, so that forged data cannot spend the answer that an honest SYN needs.
 
@@ -33,7 +33,7 @@ pub enum SynVerdict {
     Refuse(RefusalReason),
 }
 
-/// What a SYN is answered that looks old.
+/// The answer to a SYN that looks old.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum SynAnswer {
@@ -45,7 +45,7 @@ pub enum SynAnswer {
     Silence,
 }
 
-/// What shows that a SYN is new.
+/// The evidence that a SYN is new.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ReuseBy {
     /// A newer TSval. It cannot be an old duplicate: the record may go at once.
@@ -55,7 +55,7 @@ pub enum ReuseBy {
     Sequence,
 }
 
-/// What makes a SYN look old.
+/// The reason why a SYN looks old.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RefusalReason {
     /// Its TSval is older than TS.Recent.
@@ -70,7 +70,7 @@ pub enum RefusalReason {
     Policy,
 }
 
-/// What to do about a reset that meets a record.
+/// The reaction to a reset that meets a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum RstVerdict {
@@ -92,7 +92,7 @@ pub enum TakeOver {
     Never,
 }
 
-/// What to do about any other segment that meets a record.
+/// The reaction to any other segment that meets a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum SegmentVerdict {
@@ -131,7 +131,7 @@ impl TimeWait {
     pub fn judge_answer(&self, seq: SeqNum, policy: AnswerInTimeWait) -> SynAnswer {
         match policy {
             AnswerInTimeWait::ChallengeAck => SynAnswer::ChallengeAck,
-            // illumos and lwIP count the octet behind the window as in it.
+            // illumos and lwIP count the byte behind the window as in it.
             AnswerInTimeWait::ResetInWindow if seq.offset_from(self.rcv_nxt) <= self.window() => {
                 SynAnswer::Reset
             }
@@ -163,7 +163,7 @@ impl TimeWait {
     /// new one inherits, if the clocks of both sides have ticked since. Ours has when the tick is
     /// another; but two ticks that follow each other may be a microsecond apart, in which no clock
     /// of the peer's has. So it takes one more than `delay` has, and a delay of 1 ms is enough
-    /// towards whoever ticks each ms, however short the path.
+    /// towards a peer that ticks each ms, however short the path.
     pub fn judge_take_over(&self, now: Tick, delay: Duration) -> TakeOver {
         if self.ts_recent().is_none() {
             return TakeOver::Never;
@@ -228,7 +228,7 @@ impl TimeWait {
         }
     }
 
-    /// Whether an acceptable segment is the acknowledgment that both sides end with: two hosts in
+    /// True if an acceptable segment is the acknowledgment that both sides end with: two hosts in
     /// TIME-WAIT would answer each other's for ever.
     fn needs_no_answer(&self, seg: &RxSegment<'_>, policy: EmptyInTimeWait) -> bool {
         let empty = seg.is_empty() && seg.header.seq == self.rcv_nxt;
@@ -240,12 +240,12 @@ impl TimeWait {
         }
     }
 
-    /// Whether to send the challenge that a SYN is due: no more than one in `interval`.
+    /// True if to send the challenge that a SYN is due: no more than one in `interval`.
     pub fn on_challenge(&mut self, now: Tick, interval: Duration) -> bool {
         self.challenged.renew(now, interval)
     }
 
-    /// Whether to send the acknowledgment that another segment is due: no more than one in
+    /// True if to send the acknowledgment that another segment is due: no more than one in
     /// `interval`.
     pub fn on_reply(&mut self, now: Tick, interval: Duration) -> bool {
         self.replied.renew(now, interval)
@@ -275,7 +275,7 @@ impl TimeWait {
     /// Why a segment is not acceptable, if it is not.
     fn judge_window(&self, seq: SeqNum, len: u32) -> Option<DropReason> {
         let window = self.window();
-        // RFC 9293 3.10.7.4, the four cases of the acceptability test: the first or the last octet
+        // RFC 9293 3.10.7.4, the four cases of the acceptability test: the first or the last byte
         // lies in the window; an empty segment counts as its SEQ, and RCV.NXT as in a window of 0.
         let last = if len == 0 { seq } else { seq + (len - 1) };
         let acceptable = seq.in_window(self.rcv_nxt, window)
@@ -286,7 +286,7 @@ impl TimeWait {
         (!acceptable).then_some(reason)
     }
 
-    /// RCV.WND as it was announced last, in octets.
+    /// RCV.WND as it was announced last, in bytes.
     fn window(&self) -> u32 {
         self.window.scaled(self.scale()).get()
     }
@@ -331,7 +331,7 @@ fn judge_by_gap(is_new: bool) -> SynVerdict {
 }
 
 impl Stamp {
-    /// Whether `interval` has passed since the last time this returned true.
+    /// True if `interval` has passed since the last time this returned true.
     fn renew(&mut self, now: Tick, interval: Duration) -> bool {
         let since = self.millis_to(now).map(|(since, _)| since);
         let passed = since.is_none_or(|since| since >= millis(interval));

@@ -2,21 +2,21 @@
 //!
 //! Records enter at the tail under running numbers of 28 bits and leave at the head, or anywhere,
 //! as a hole. They lie in chunks of 512 (24 KiB), chunks in blocks of 32. Under reuse most records
-//! leave from the middle, while one that nobody reuses holds the head for 2 MSL; so holes must not
+//! leave from the middle, while one that is not reused holds the head for 2 MSL; so holes must not
 //! cost what records cost:
 //! - a chunk an eighth of whose records have gone is copied into one that much shorter, with a
 //!   bitmap of the numbers that are left; its records keep their numbers, so the flow table is not
 //!   touched. At most 448 records (21 KiB) move at once, seven copies for each that goes;
-//! - a chunk without records has no memory, a block without records none either: 8 octets for
+//! - a chunk without records has no memory, a block without records none either: 8 bytes for
 //!   16,384 numbers.
 //!
-//! So under steady reuse at random a record takes 53.2 octets, without reuse 48.2, and there is one
+//! So under steady reuse at random a record takes 53.2 bytes, without reuse 48.2, and there is one
 //! chunk of 24 KiB at either end. Thinned by halves it took 68.1, by sixteenths 51.5; a reuse then
 //! takes 645 instructions in here, against 377 by halves and 920 by sixteenths, of some 25,000 that
 //! a whole connection takes; to enter and to expire in order take 328 (callgrind with
 //! `--toggle-collect='*reuse_at_random*'`, or `'*in_order*'`, on the test `count`, by the million).
 //! Copying runs of live records instead of each was no cheaper, 661.
-//! (Rejected: a slab with links, 8 octets more a record, over the 64 that a TIME-WAIT may cost; a
+//! (Rejected: a slab with links, 8 bytes more a record, over the 64 that a TIME-WAIT may cost; a
 //! plain ring, which at a million reuses a second would hold 5.8 GB of holes.)
 
 use alloc::boxed::Box;
@@ -71,7 +71,7 @@ impl Ring {
         self.len
     }
 
-    /// Whether no number is left for another record.
+    /// True if no number is left for another record.
     pub(super) const fn is_exhausted(&self) -> bool {
         self.tail.wrapping_sub(self.head) & NUMBER_MASK > MAX_SPAN
     }
@@ -283,7 +283,7 @@ impl RecordChunk {
         Some((before + (kept[word] & (bit - 1)).count_ones()) as usize)
     }
 
-    /// Whether an eighth of its memory is holes, and some records at least.
+    /// True if an eighth of its memory is holes, and some records at least.
     fn is_worth_thinning(&self) -> bool {
         let gone = self.records.len() - usize::from(self.len);
         gone * 8 >= self.records.len() && gone >= LEAST_GONE

@@ -149,7 +149,7 @@ fn an_index_says_its_class() {
 }
 
 #[test]
-fn a_million_records_cost_48_octets_each() {
+fn a_million_records_cost_48_bytes_each() {
     let mut waits = TimeWaits::new();
     for number in 0..1_000_000_u32 {
         waits.enter(PathClass::Remote, entered_at(number / 100, number as u16));
@@ -199,13 +199,13 @@ impl Waiting {
         }
     }
 
-    fn octets_each(&self) -> f64 {
+    fn bytes_each(&self) -> f64 {
         (self.waits.memory() + self.flows.memory()) as f64 / self.indices.len() as f64
     }
 }
 
 #[test]
-fn under_random_reuse_a_record_and_its_slot_cost_64_octets_at_most() {
+fn under_random_reuse_a_record_and_its_slot_cost_64_bytes_at_most() {
     let mut waiting = Waiting::default();
     waiting.grow(150_000);
     waiting.reuse(10);
@@ -213,7 +213,7 @@ fn under_random_reuse_a_record_and_its_slot_cost_64_octets_at_most() {
     for count in (150_000..=170_000).step_by(2_500) {
         waiting.grow(count);
         waiting.reuse(1);
-        let each = waiting.octets_each();
-        assert!(each <= 64.0, "{each:.2} octets at {count}");
+        let each = waiting.bytes_each();
+        assert!(each <= 64.0, "{each:.2} bytes at {count}");
     }
 }

@@ -15,8 +15,8 @@ fn service(host: u32, port: u16) -> Service {
     }
 }
 
-fn known(octet: u8, mss: u16) -> KnownServer {
-    KnownServer { cookie: FastOpen::from_cookie(&[octet; 8]).unwrap(), mss: Mss::new(mss) }
+fn known(byte: u8, mss: u16) -> KnownServer {
+    KnownServer { cookie: FastOpen::from_cookie(&[byte; 8]).unwrap(), mss: Mss::new(mss) }
 }
 
 fn at(secs: u64) -> Instant {

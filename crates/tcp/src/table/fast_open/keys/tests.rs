@@ -31,12 +31,12 @@ fn ipv6_addresses_count_whole() {
 }
 
 #[test]
-fn any_changed_octet_or_length_makes_it_invalid() {
+fn any_changed_byte_or_length_makes_it_invalid() {
     let cookie = keys().grant(&SERVER, &CLIENT);
     for place in 0..8 {
-        let mut octets = cookie.cookie().to_vec();
-        octets[place] ^= 1;
-        let forged = FastOpen::from_cookie(&octets).unwrap();
+        let mut bytes = cookie.cookie().to_vec();
+        bytes[place] ^= 1;
+        let forged = FastOpen::from_cookie(&bytes).unwrap();
         assert_eq!(keys().judge(&SERVER, &CLIENT, &forged), CookieVerdict::Invalid);
     }
     let longer = FastOpen::from_cookie(&[cookie.cookie(), &[0, 0]].concat()).unwrap();
@@ -78,8 +78,8 @@ fn a_backup_is_taken_and_never_granted() {
 }
 
 #[test]
-fn its_octets_are_those_of_linux() {
+fn its_bytes_are_those_of_linux() {
     // Of another implementation of SipHash-2-4; that Linux hashes just this, a script shows.
-    let octets = [0xcf, 0xea, 0x0d, 0xe3, 0x49, 0x56, 0xb9, 0x8b];
-    assert_eq!(keys().grant(&SERVER, &CLIENT).cookie(), octets);
+    let bytes = [0xcf, 0xea, 0x0d, 0xe3, 0x49, 0x56, 0xb9, 0x8b];
+    assert_eq!(keys().grant(&SERVER, &CLIENT).cookie(), bytes);
 }

@@ -92,7 +92,7 @@ fn reuse_at_random(ring: &mut Ring, live: &mut [u32], times: u32) {
 fn under_random_reuse_a_live_record_costs_a_tenth_more_than_itself() {
     let (ring, live) = reused_at_random(100_000);
     let each = ring.memory() as f64 / 100_000.0;
-    assert!(each < 54.0, "{each} octets");
+    assert!(each < 54.0, "{each} bytes");
     assert!(live.iter().all(|number| tag(&ring, *number).is_some()));
 }
 
@@ -162,7 +162,7 @@ fn count() {
     let mut ring = Ring::new();
     let mut live: Vec<u32> = (0..20_000).map(|value| push(&mut ring, value)).collect();
     reuse_at_random(&mut ring, &mut live, 1_000_000);
-    println!("{:.1} octets", ring.memory() as f64 / 2e4);
+    println!("{:.1} bytes", ring.memory() as f64 / 2e4);
 }
 
 #[inline(never)]

@@ -1,4 +1,4 @@
-//! What happens to few connections, counted: what is sent again, time-outs, text that arrives in another order
+//! Counts of events that few connections have: what is sent again, time-outs, text that arrives in another order
 //! than it was sent in, and waiting for a window or a buffer. It stands with what was set for a connection
 //! alone, so that the others have no room for it.
 
@@ -6,10 +6,10 @@ use whimbrel_base::{Instant, Tick};
 
 use crate::conn::{Limit, Tally};
 
-/// What went wrong or waited on one connection, as `TCP_INFO` tells of it.
+/// Counts of retransmissions, time-outs and waits, as in `TCP_INFO`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Mishaps {
-    /// Octets of text sent again.
+pub struct TcpInfoCounts {
+    /// Bytes of text sent again.
     pub bytes_retrans: u64,
     /// Segments sent again, SYNs included, wrapping.
     pub total_retrans: u32,
@@ -24,7 +24,7 @@ pub struct Mishaps {
     /// Retransmission time-outs, each repetition of one and those of a SYN included, wrapping. A SYN-ACK
     /// goes again before there is a connection.
     pub timeouts: u16,
-    /// How many of them were the first in a row, wrapping.
+    /// The number of of them were the first in a row, wrapping.
     pub recoveries: u16,
     /// Milliseconds from first time-outs until what was lost was acknowledged, wrapping.
     pub millis: u32,
@@ -32,11 +32,11 @@ pub struct Mishaps {
     since: Option<Tick>,
 }
 
-impl Mishaps {
-    /// `segs` segments left again with `octets` octets of text.
-    pub(super) fn on_sent_again(&mut self, octets: u32, segs: u64) {
+impl TcpInfoCounts {
+    /// `segs` segments left again with `bytes` bytes of text.
+    pub(super) fn on_sent_again(&mut self, bytes: u32, segs: u64) {
         self.total_retrans = self.total_retrans.wrapping_add(segs as u32);
-        self.bytes_retrans += u64::from(octets);
+        self.bytes_retrans += u64::from(bytes);
     }
 
     /// `limit` held for so long.
@@ -69,14 +69,14 @@ impl Mishaps {
         }
     }
 
-    /// What the time-out took for lost arrived.
+    /// Notes that text arrived which the time-out took for lost.
     pub(super) fn on_recovered(&mut self, now: Tick) {
         if let Some(since) = self.since.take() {
             self.millis = self.millis.wrapping_add(now.millis_since(since));
         }
     }
 
-    /// The same counts of the connection of `tally`, with the time up to `now`.
+    /// Returns these counts of the connection of `tally`, with the time up to `now`.
     pub(super) fn until(mut self, tally: &Tally, now: Instant) -> Self {
         self.on_recovered(now.tick());
         self.on_limited(tally.limit(), tally.limit_millis(now.tick()));

@@ -1,4 +1,4 @@
-//! What every part of the protocol is told with a call: the time, the rules, and where to count.
+//! The environment of each call: the time, the rules, and where to count.
 
 use whimbrel_base::{Instant, Tick};
 use whimbrel_recovery::cc::Algorithms;
@@ -7,14 +7,14 @@ use crate::{Counters, Tunables};
 
 /// The time, the rules and the counters of one shard.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct Env {
     /// The time of the burst being processed; one reading serves all its segments.
     pub now: Instant,
     /// The millisecond it lies in: several of each segment's steps note it, and it takes a division.
     pub tick: Tick,
     /// The rules in force.
     pub tunables: Tunables,
-    /// What happened, by name.
+    /// Counts of events, by name.
     pub counters: Counters,
     /// The congestion controls that connections can have.
     pub algorithms: Algorithms,

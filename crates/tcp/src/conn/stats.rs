@@ -1,4 +1,4 @@
-//! What happened on one connection, counted: what `TCP_INFO` tells beside the protocol's variables.
+//! Counts of one connection: what `TCP_INFO` shows in addition to the protocol's variables.
 //!
 //! The counts stand outside of the hot record, in the connection's [`ConnStats`](super::ConnStats): they
 //! are written and hardly ever read, so that nothing waits for the cache line that they cost.
@@ -12,9 +12,9 @@ use crate::RxSegment;
 /// Counts of one connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
-    /// Octets of text that the peer acknowledged.
+    /// Bytes of text that the peer acknowledged.
     pub bytes_acked: u64,
-    /// Octets of text that arrived in order.
+    /// Bytes of text that arrived in order.
     pub bytes_received: u64,
     /// Segments that arrived, wrapping; those that the device had merged count each.
     pub segs_in: u32,
@@ -24,7 +24,7 @@ pub struct Tally {
     pub data_segs_in: u32,
     /// Those sent with text.
     pub data_segs_out: u32,
-    /// What was acknowledged, in full segments, rounded up for each acknowledgment.
+    /// Acknowledged text, in full segments, rounded up for each acknowledgment.
     pub delivered: u32,
     /// When text was sent last; as the next two, when the connection began, before the first time.
     pub last_data_sent: Tick,
@@ -36,19 +36,19 @@ pub struct Tally {
     min_rtt: Option<core::num::NonZeroU32>,
     min_rtt_since: Tick,
     /// Milliseconds under [`Limit::Network`]. Those under a window or a buffer are
-    /// [`Mishaps`](super::Mishaps).
+    /// [`TcpInfoCounts`](super::TcpInfoCounts).
     network_limited: u32,
     limit_since: Tick,
     limit: Limit,
     /// When something was acknowledged last, or began to wait for it.
     pub(super) waits_since: Tick,
-    /// The most octets of text that one segment brought.
+    /// The most bytes of text that one segment brought.
     pub rcv_mss: u16,
     /// Segments that answered our SYN and acknowledged something else.
     pub(super) challenges: u8,
 }
 
-/// What keeps the sender from sending more.
+/// The reason why the sender does not send more.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Limit {
     /// The application: there is nothing to send, and all was acknowledged.
@@ -86,15 +86,15 @@ impl Tally {
         }
     }
 
-    pub(super) fn on_ack(&mut self, octets: u32, segs: u32) {
-        self.bytes_acked += u64::from(octets);
+    pub(super) fn on_ack(&mut self, bytes: u32, segs: u32) {
+        self.bytes_acked += u64::from(bytes);
         self.delivered = self.delivered.wrapping_add(segs);
     }
 
-    /// `segs` segments left with `octets` octets of text.
-    pub(super) fn on_sent(&mut self, octets: u32, segs: u64, now: Tick) {
+    /// `segs` segments left with `bytes` bytes of text.
+    pub(super) fn on_sent(&mut self, bytes: u32, segs: u64, now: Tick) {
         self.segs_out = self.segs_out.wrapping_add(segs as u32);
-        if octets > 0 {
+        if bytes > 0 {
             self.data_segs_out = self.data_segs_out.wrapping_add(segs as u32);
             self.last_data_sent = now;
         }
@@ -116,7 +116,7 @@ impl Tally {
         self.min_rtt.map(|micros| Duration::from_micros(u64::from(micros.get())))
     }
 
-    /// The same, as it is kept.
+    /// The least round trip of the last five minutes, in microseconds.
     #[inline]
     pub(super) fn min_rtt_micros(&self) -> Option<Micros> {
         self.min_rtt.map(|micros| Micros::new(micros.get()))
@@ -131,18 +131,18 @@ impl Tally {
         (self.limit, self.limit_since) = (limit, now);
     }
 
-    /// Whether nothing but the application keeps the sender from sending more.
+    /// True if nothing but the application keeps the sender from sending more.
     #[inline]
     pub(super) fn is_unlimited(&self) -> bool {
         self.limit == Limit::Application
     }
 
-    /// How long its limit has held, milliseconds.
+    /// The time for which its limit has held, milliseconds.
     pub(super) const fn limit_millis(&self, now: Tick) -> u32 {
         now.millis_since(self.limit_since)
     }
 
-    /// What keeps the sender from sending more, as of its last segment in or out.
+    /// The reason why the sender does not send more, as of its last segment in or out.
     pub const fn limit(&self) -> Limit {
         self.limit
     }
@@ -152,12 +152,12 @@ impl Tally {
         self.network_limited
     }
 
-    /// The same counts, with the time up to `now`.
+    /// Returns these counts, with the time up to `now`.
     pub(super) fn until(mut self, now: Instant) -> Self {
         self.enter(self.limit, now.tick());
         self
     }
 }
 
-/// How long the least round trip counts, milliseconds: Linux' `tcp_min_rtt_wlen`.
+/// The time for which the least round trip counts, milliseconds: Linux' `tcp_min_rtt_wlen`.
 const MIN_RTT_MILLIS: u32 = 300_000;
