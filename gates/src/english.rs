@@ -190,12 +190,12 @@ const CEILINGS: &[Ceiling] = &[
     ("tools/script", [0, 15, 0, 0]),
     ("tools/sim", [0, 20, 0, 0]),
     ("crates/stack", [269, 584, 428, 163]),
-    ("crates/tcp", [103, 63, 218, 111]),
+    ("crates/tcp", [102, 63, 93, 0]),
     ("crates/udp", [34, 8, 54, 7]),
     ("crates/whimbrel", [0, 14, 0, 0]),
     ("crates/wire", [20, 39, 45, 8]),
     ("docs/reference", [28, 0, 0, 0]),
-    ("docs/rfc", [2, 17, 0, 0]),
+    ("docs/rfc", [2, 16, 0, 0]),
     ("gates/wasm-probe", [0, 9, 0, 0]),
 ];
 

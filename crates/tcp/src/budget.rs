@@ -115,14 +115,14 @@ impl Budget {
         shown.max(u64::from(self.least_share())).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The same of an application that has read nothing yet: a sixteenth of what is left of 97.5 % of the
+    /// The share of an application that has read nothing yet: a sixteenth of what is left of 97.5 % of the
     /// budget, and [`Budget::LEAST`] at least.
     pub fn least_share(&self) -> u32 {
         let left = (self.bytes / 40 * 39).saturating_sub(self.taken());
         (left / 16).clamp(u64::from(Self::LEAST), u64::from(u32::MAX)) as u32
     }
 
-    /// How near that is to what may be held.
+    /// The distance of that from the budget.
     #[inline]
     pub const fn pressure(&self) -> Pressure {
         self.pressure
@@ -195,7 +195,7 @@ impl Budget {
     }
 }
 
-/// What a connection that holds so many bytes does beyond [`Budget::LEAST`].
+/// The bytes beyond [`Budget::LEAST`] of a connection that holds so many.
 #[inline]
 const fn excess(bytes: u32) -> u64 {
     bytes.saturating_sub(Budget::LEAST) as u64

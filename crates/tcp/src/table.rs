@@ -1,4 +1,4 @@
-//! Where a stack keeps its flows: the one table that finds a segment's record, and the records
+//! The tables of a stack's flows: the one table that finds a segment's record, and the records
 //! that are not connections.
 
 pub mod cookies;

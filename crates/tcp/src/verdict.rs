@@ -116,7 +116,7 @@ drop_reasons! {
     MemoryBudget = Linux "PROTO_MEM",
     /// TSval older than TS.Recent (RFC 7323 5.3), by more than a tick; acknowledged.
     Paws = Linux "TCP_RFC7323_PAWS",
-    /// The same of a pure acknowledgment of nothing new, late by no more than RTO; not answered.
+    /// A pure acknowledgment of nothing new with an old timestamp, late by no more than RTO; not answered.
     PawsAck = Linux "TCP_RFC7323_PAWS_ACK",
     /// Timestamps were negotiated and this segment has none (RFC 7323 3.2).
     TimestampMissing = Own "TCP_TS_MISSING",

@@ -59,7 +59,7 @@ fn a_budget_that_shrinks_below_what_is_held_is_full_at_once() {
 }
 
 #[test]
-fn of_each_connection_the_least_counts_as_held_unless_that_is_too_much_to_keep() {
+fn least_of_each_connection_counts_as_held_up_to_a_limit() {
     let (mut budget, mut counters) = budget(1_000_000);
     budget.note_records(0, 50 * LEAST, &mut counters);
     budget.move_text(0, 544_000, &mut counters);
@@ -79,7 +79,7 @@ fn of_each_connection_the_least_counts_as_held_unless_that_is_too_much_to_keep()
 }
 
 #[test]
-fn whoever_comes_first_takes_a_part_of_what_is_left_and_whoever_comes_last_has_the_least() {
+fn first_takes_a_share_of_the_rest_and_last_the_least() {
     for burst in [1 << 11, 14_480, 64 << 10, 1 << 20] {
         let (mut budget, mut counters) = budget(100_000_000);
         budget.note_records(0, 10_000 * LEAST, &mut counters);

@@ -118,21 +118,21 @@ impl BufferPool {
         }
     }
 
-    /// What buffers and counts take that are here or with `connections`, bytes, of text
+    /// The bytes of buffers and counts that are here or with `connections`, of text
     /// [`Budget::ALLOWANCE`] each.
     pub fn memory(&self, connections: usize) -> usize {
         let halves = self.lent * Self::LENT + self.idle.len() * size_of::<Buffers>();
         halves + (connections + self.stats.len()) * size_of::<ConnStats>()
     }
 
-    /// What so many connections may take at any time, bytes: of text [`Budget::LEAST`], and of those that
+    /// The bytes that so many connections may take at any time: of text [`Budget::LEAST`], and of those that
     /// have no buffers those.
     pub const fn wanted(&self, connections: usize) -> usize {
         let idle = connections.saturating_sub(self.lent);
         connections * Budget::LEAST as usize + idle * Self::LENT
     }
 
-    /// What a connection with buffers takes in addition to what is accounted for.
+    /// The bytes of a connection with buffers that are not accounted for.
     const LENT: usize = size_of::<Buffers>() + Budget::ALLOWANCE as usize;
 
     /// The number of are with a connection now. Zero when every connection is idle or gone.

@@ -26,7 +26,7 @@ pub struct ActiveOpen {
 /// A handshake that its third segment completed.
 #[derive(Clone, Copy, Debug)]
 pub struct Handshake {
-    /// Who, and our half of the numbers.
+    /// The ends, and our half of the numbers.
     pub open: ActiveOpen,
     /// The peer's initial sequence number.
     pub irs: SeqNum,

@@ -10,7 +10,7 @@ use crate::send::SendQueue;
 const MUCH: u64 = 1 << 20;
 
 impl Connection {
-    /// Whether everything that must hold does; if not, what does not. `max_text` is that of
+    /// Checks all that must hold; the error says what does not. `max_text` is that of
     /// [`Connection::wants_transmit`].
     pub fn check_invariants(&self, max_text: u32) -> Result<(), &'static str> {
         self.check_send_space()?;

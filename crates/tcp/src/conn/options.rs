@@ -14,11 +14,11 @@ use crate::conn::{BufferSize, Connection, Cork, KeepAlive, Nagle};
 /// Everything that can be set on one socket.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SocketOptions {
-    /// Whether small segments wait for earlier ones.
+    /// The wait of small segments for earlier ones.
     pub nagle: Nagle,
-    /// Whether segments that are not full wait for more text.
+    /// The wait of segments that are not full for more text.
     pub cork: Cork,
-    /// Whether the connection is probed when it is silent.
+    /// Probing of a silent connection.
     pub keep_alive: KeepAlive,
     /// The size of the send buffer.
     pub send_size: BufferSize,

@@ -4,7 +4,7 @@ use whimbrel_recovery::cc::Algorithm;
 
 use crate::conn::{Connection, Nagle};
 
-/// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
+/// Probing of a silent connection (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum KeepAlive {
     /// A peer that is silent for long is probed (`SO_KEEPALIVE`).

@@ -48,7 +48,7 @@ impl ChunkQueue {
     /// The least of these.
     const LEAST: usize = 256;
 
-    /// What a chunk may pin beyond twice what is left of its text: less is not worth a copy.
+    /// The bytes that a chunk may pin beyond twice what is left of its text: less is not worth a copy.
     const SPARE: usize = 1024;
 
     /// Places for chunks that are kept when no chunk is left.
@@ -155,7 +155,7 @@ impl ChunkQueue {
         self.pinned = 0;
     }
 
-    /// What is held goes, and room beyond that for a few chunks.
+    /// Releases all that is held, and room beyond that for a few chunks.
     #[inline(never)]
     fn release(&mut self) {
         if self.full.capacity() > Self::PLACES {

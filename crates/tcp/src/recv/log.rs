@@ -42,14 +42,14 @@ enum Memory {
     Vacant(Option<u32>),
 }
 
-/// Where in a log a text begins.
+/// The place in a log at which a text begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     chunk: u32,
     at: u32,
 }
 
-/// Where text goes that is in order now, and whose chunks it is copied to.
+/// The target of text that is in order now, and whose chunks it is copied to.
 pub(super) struct Ready<'a> {
     pub(super) queue: &'a mut ChunkQueue,
     pub(super) pool: &'a mut ChunkPool,
@@ -210,7 +210,7 @@ impl Memory {
 pub(super) struct Adopted(Vec<Option<u32>>);
 
 impl Adopted {
-    /// Where what was at `place` is now, if its chunk was taken over.
+    /// Returns the new place of the text at `place`, if its chunk was taken over.
     pub(super) fn of(&self, place: Place) -> Option<Place> {
         let chunk = *self.0.get(place.chunk as usize)?;
         chunk.map(|chunk| Place { chunk, ..place })

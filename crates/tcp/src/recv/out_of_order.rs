@@ -52,7 +52,7 @@ impl OutOfOrder {
     /// leaves become (5, and one above), and its share of the nodes above (328 for 12 leaves' worth).
     const PIECE: usize = 50;
 
-    /// The same of a joined range, with leaves of 192 and nodes of 288.
+    /// The bytes of a joined range, with leaves of 192 and nodes of 288.
     const JOINED: usize = 42;
 
     /// Bytes of the first leaf of either tree, rounded up so that the above holds from the first on.
@@ -135,7 +135,7 @@ impl OutOfOrder {
         }
     }
 
-    /// What is in order once RCV.NXT is `nxt` goes to `ready`, without what lies before `nxt`. Returns
+    /// Moves text that is in order once RCV.NXT is `nxt` to `ready`, without what lies before `nxt`. Returns
     /// the RCV.NXT behind it.
     pub(super) fn release(
         &mut self,
@@ -241,7 +241,7 @@ impl OutOfOrder {
     }
 }
 
-/// Where the ranges of more than one piece begin and end.
+/// Returns the beginning and end of each range of more than one piece.
 fn joined(pieces: &[(u64, Piece)]) -> Vec<(u64, u64)> {
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for ((start, before), (at, piece)) in pieces.iter().zip(pieces.iter().skip(1)) {

@@ -197,7 +197,7 @@ impl Receiver {
         Text { skip, take: (len - skip).min(room) }
     }
 
-    /// Where a FIN that has the number `end` lies, in bytes beyond RCV.NXT, if it may be taken. One
+    /// The place of a FIN that has the number `end`, in bytes beyond RCV.NXT, if it may be taken. One
     /// beyond the window goes with the text in front of it: it will come again.
     pub fn place_of_fin(&self, end: SeqNum) -> Option<u32> {
         let within = end.at_or_after(self.seq.nxt) && end.at_or_before(self.seq.edge);

@@ -1,4 +1,4 @@
-//! How large the receive buffer must be for the path: dynamic right-sizing.
+//! The size of the receive buffer that the path needs: dynamic right-sizing.
 //!
 //! What the application reads in a round trip is what the path brings in one. The sender doubles that
 //! each round trip in slow start, and hears of our window half a round trip after it is announced: twice

@@ -145,7 +145,7 @@ impl SendBuffer {
         self.slice_pieces(from, to, slices)
     }
 
-    /// The same of more than the first piece: the bytes between two offsets of the stream.
+    /// Slices more than the first piece: the bytes between two offsets of the stream.
     // Out of line: of a single piece it would only take registers.
     #[inline(never)]
     fn slice_pieces(&self, from: u64, to: u64, slices: &mut Slices) -> u32 {
@@ -177,7 +177,7 @@ impl SendBuffer {
         self.urgent = None;
     }
 
-    /// What is held goes.
+    /// Releases all that is held.
     #[inline(never)]
     fn drop_text(&mut self) {
         self.pieces.clear();

@@ -53,7 +53,7 @@ pub struct SendBounds {
     pub unsent_low_water: Option<u32>,
 }
 
-/// Whether small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
+/// Nagle's algorithm: small segments wait for the acknowledgment of earlier ones (RFC 9293 3.7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Nagle {
     /// A small segment waits until no earlier small one is in flight.
@@ -63,7 +63,7 @@ pub enum Nagle {
     Off,
 }
 
-/// Whether segments that are not full wait for more text.
+/// The wait of segments that are not full for more text.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Cork {
     /// They wait (`TCP_CORK`, `MSG_MORE`): until more comes, FIN is due, or, with nothing in
@@ -268,7 +268,7 @@ impl Sender {
         self.flags.has(Flags::WANTS_ROOM)
     }
 
-    /// Whether small segments wait for earlier ones.
+    /// The wait of small segments for earlier ones.
     pub const fn nagle(&self) -> Nagle {
         if self.flags.has(Flags::NO_DELAY) { Nagle::Off } else { Nagle::On }
     }

@@ -38,7 +38,7 @@ pub struct SendSequence {
     pub wl2: SeqNum,
 }
 
-/// Where an acknowledgment lies in the send sequence space.
+/// The place of an acknowledgment in the send sequence space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckPlace {
     /// Below SND.UNA by more than the largest window: no honest peer sends it (RFC 5961 5.2).

@@ -37,12 +37,12 @@ pub struct Cookies {
     prf: SipHasher24,
     /// Of another key whose cookies are good.
     other: Option<SipHasher24>,
-    /// What the group's clock showed at the shard's start; zero outside a group.
+    /// The time of the group's clock at the shard's start; zero outside a group.
     epoch: Duration,
     membership: Membership,
 }
 
-/// Whose cookies are honoured.
+/// The group whose cookies are honoured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Membership {
     /// This host's own alone.
@@ -57,13 +57,13 @@ pub enum Membership {
 pub struct CookieTerms {
     /// IRS: the peer's initial sequence number.
     pub irs: SeqNum,
-    /// What our TSval carries; `None` if timestamps were not negotiated.
+    /// The bits that our TSval carries; `None` if timestamps were not negotiated.
     pub carried: Option<Carried>,
     /// Rcv.Wind.Shift: how our windows are scaled.
     pub own_scale: WindowScale,
 }
 
-/// What is agreed by options and fits the low bits of TSval.
+/// The agreement by options that fits the low bits of TSval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Snd.Wind.Shift, if windows are scaled.
@@ -124,7 +124,7 @@ impl Cookies {
         self.membership = Membership::Group;
     }
 
-    /// Whose cookies are honoured.
+    /// The group whose cookies are honoured.
     pub const fn membership(&self) -> Membership {
         self.membership
     }
@@ -221,7 +221,7 @@ impl Carried {
     }
 }
 
-/// What a cookie's hash is computed of.
+/// The input of a cookie's hash.
 struct Input {
     bytes: [u8; MOST_INPUT],
     len: usize,
@@ -265,7 +265,7 @@ const SCALE_MASK: u32 = 0xf;
 const NOT_SCALED: u32 = 0xf;
 const SACK_BIT: u32 = 0x10;
 
-/// What is hashed of what a handshake negotiated.
+/// The negotiated form of a handshake that is hashed.
 #[derive(Clone, Copy)]
 enum Form {
     /// No timestamps, and so nothing else.

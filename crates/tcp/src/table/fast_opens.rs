@@ -20,7 +20,7 @@ pub struct FastOpens {
     resets: VecDeque<(Instant, ListenerId)>,
 }
 
-/// Who opened a connection.
+/// The side that opened a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opened {
     /// A peer, whose cookie was valid, towards this listener.

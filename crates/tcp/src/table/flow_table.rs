@@ -47,7 +47,7 @@ use whimbrel_base::cold_path;
 use self::array::{Array, Place};
 pub use self::hash::{FlowHash, FlowHasher};
 
-/// What a record is: which of the other tables holds it.
+/// The kind of a record: which of the other tables holds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -59,7 +59,7 @@ pub enum Kind {
     TimeWait = 3,
 }
 
-/// Where a record is: its kind, and its index there (less than 2^30). 4 bytes, and so is its
+/// The place of a record: its kind, and its index there (less than 2^30). 4 bytes, and so is its
 /// `Option`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -68,7 +68,7 @@ pub struct Record(NonZeroU32);
 /// Every flow of a shard, found by its hash.
 #[derive(Debug)]
 pub struct FlowTable {
-    /// Where everything is, or is going.
+    /// The array in which all records are, or to which they go.
     current: Array,
     migration: Option<Box<Migration>>,
     len: usize,
@@ -128,7 +128,7 @@ impl FlowTable {
         self.insert_farther(hash, record);
     }
 
-    /// The same where its first group has no room, or while records move.
+    /// Inserts where the first group has no room, or while records move.
     // Out of line, as the next two: what it calls would take registers of those that call nothing.
     #[inline(never)]
     fn insert_farther(&mut self, hash: FlowHash, record: Record) {
@@ -244,7 +244,7 @@ impl FlowTable {
             + old.map_or(0, |migration| size_of::<Migration>() + migration.old.memory())
     }
 
-    /// Where the first record is that has this hash and that `matches` accepts.
+    /// Finds the first record that has this hash and that `matches` accepts.
     // Always: it compares with what its caller knows.
     #[inline(always)]
     fn locate(&self, hash: FlowHash, matches: impl FnMut(Record) -> bool) -> Option<(Side, Place)> {
@@ -256,7 +256,7 @@ impl FlowTable {
         Some((Side::Current, place))
     }
 
-    /// The same while a move is under way.
+    /// Locates a record while a move is under way.
     #[inline(never)]
     fn locate_in_both(
         &self,

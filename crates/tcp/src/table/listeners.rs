@@ -1,4 +1,4 @@
-//! Who listens: endpoints, their backlogs, and the complete connections that wait for `accept`.
+//! Listeners: endpoints, their backlogs, and the complete connections that wait for `accept`.
 //!
 //! A listener never sees a connection that is not complete: half-open ones are entries of the
 //! [SYN cache](super::SynCache), of which it only knows the number.
@@ -20,7 +20,7 @@ use crate::conn::SocketOptions;
 #[derive(Debug, Default)]
 pub struct Listeners {
     listeners: Slab<Listener>,
-    /// Where each is found. An unspecified address stands for every address of its family.
+    /// The index of each by place. An unspecified address stands for every address of its family.
     places: BTreeMap<(u16, Address), u32>,
     /// The listener for what no other takes.
     any: Option<u32>,
@@ -249,7 +249,7 @@ pub struct Listener {
     fast_open: FastOpenQueue,
 }
 
-/// What RFC 7413 4.2 keeps for a listener.
+/// The Fast Open queue of a listener (RFC 7413 4.2).
 #[derive(Default, Debug)]
 struct FastOpenQueue {
     /// 0: FastOpenEnabled is off.
@@ -289,7 +289,7 @@ impl Listener {
         }
     }
 
-    /// What an application knows it by.
+    /// The identifier by which an application knows it.
     pub const fn id(&self) -> ListenerId {
         self.id
     }
@@ -299,7 +299,7 @@ impl Listener {
         self.at
     }
 
-    /// Whose addresses an unspecified one stands for.
+    /// The families whose addresses an unspecified one stands for.
     pub const fn families(&self) -> Families {
         self.families
     }
@@ -315,7 +315,7 @@ impl Listener {
         self.stats.accepted += 1;
     }
 
-    /// What its connections inherit.
+    /// The options that its connections inherit.
     pub const fn options(&self) -> &SocketOptions {
         &self.options
     }
@@ -419,7 +419,7 @@ impl Listener {
         self.cookie_sent.is_some_and(|sent| now.since(sent) <= Cookies::LIFETIME)
     }
 
-    /// What happened so far.
+    /// Counts so far.
     pub const fn stats(&self) -> ListenerStats {
         self.stats
     }
@@ -445,7 +445,7 @@ impl ListenerId {
     }
 }
 
-/// Whose addresses an unspecified address stands for.
+/// The families whose addresses an unspecified address stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Families {
     /// Those of its own family (`IPV6_V6ONLY`, RFC 3493 5.3).
@@ -455,7 +455,7 @@ pub enum Families {
     DualStack,
 }
 
-/// What happened at one listener.
+/// Counts of one listener.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ListenerStats {
     /// Connections that became complete and entered the accept queue.
@@ -473,7 +473,7 @@ pub struct ListenerStats {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("address in use: another listener is at {at}; choose another port or close it")]
 pub struct EndpointInUse {
-    /// What was asked for.
+    /// The endpoint that was asked for.
     pub at: Endpoint,
 }
 
@@ -485,7 +485,7 @@ pub struct AcceptQueueFull {
     pub backlog: u32,
 }
 
-/// Whether it takes connections, or only waits for its half-open entries to go.
+/// The state of a listener: it takes connections, or only waits for its half-open entries to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Open,

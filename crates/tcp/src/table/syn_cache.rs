@@ -63,7 +63,7 @@ impl SynCache {
         }
     }
 
-    /// Whether there is room for one more entry of the listener with this index.
+    /// Judges the room for one more entry of the listener with this index.
     pub fn judge_room(&self, listener: u32, listeners: &Listeners) -> Result<(), SynCacheFull> {
         let limit = self.rules.max_entries;
         if self.entries.len() >= limit as usize {
@@ -179,7 +179,7 @@ impl SynCache {
         self.remove_answered(index, listeners)
     }
 
-    /// The same of one that does not wait for a verdict.
+    /// Removes an entry that does not wait for a verdict.
     // Always: the entry would be copied on its way out.
     #[inline(always)]
     pub fn remove_answered(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
@@ -254,7 +254,7 @@ impl SynCache {
     }
 }
 
-/// What to do next.
+/// The next thing to do.
 impl SynCache {
     /// The next thing that is due at `now`, one at a time: the caller has the budget. A
     /// repetition counts as sent with this call.
@@ -363,7 +363,7 @@ impl SynCache {
     }
 }
 
-/// What is due for a half-open entry.
+/// The action that is due for a half-open entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
     /// The SYN-ACK of the entry with this index is to be sent again.
@@ -402,7 +402,7 @@ struct Level {
     time_out: u32,
 }
 
-/// What of the tunables counts here.
+/// The tunables that count here.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     max_entries: u32,

@@ -54,7 +54,7 @@ pub struct SynEntry {
     negotiated: Negotiated,
     /// The number of times that the SYN-ACK was repeated by the clock: the retransmission level.
     pub(super) retries: u8,
-    /// Who decided to answer it, and how often. (An `enum` leaves bit patterns for `Option` to use.)
+    /// The decider that had it answered, and how often. (An `enum` leaves bit patterns for `Option` to use.)
     stage: SynStage,
 }
 
@@ -192,7 +192,7 @@ impl SynEntry {
         }
     }
 
-    /// The same handshake with nothing negotiated that its cookie cannot carry, and the cookie
+    /// Returns the same handshake with nothing negotiated that its cookie cannot carry, and the cookie
     /// that `issue` makes of it as its ISS.
     #[must_use]
     pub fn into_cookie(mut self, issue: impl FnOnce(&CookieTerms, Mss) -> SeqNum) -> Self {
@@ -299,7 +299,7 @@ impl SynEntry {
         Some(if experimental { FastOpenForm::Experimental } else { FastOpenForm::Plain })
     }
 
-    /// What each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
+    /// The timestamps that each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
     pub fn timestamps(&self, val: u32) -> Option<Timestamps> {
         self.ts_recent().map(|ecr| Timestamps { val, ecr })
     }
@@ -387,7 +387,7 @@ impl SynEntry {
         self.has_timestamps().then_some(self.ts_recent)
     }
 
-    /// What the TSval of a cookie has to carry; `None` without timestamps.
+    /// The bits that the TSval of a cookie has to carry; `None` without timestamps.
     pub fn carried(&self) -> Option<Carried> {
         let scale = self.is_scaled().then(|| self.snd_wind_shift());
         self.has_timestamps().then(|| Carried { scale, sack: self.has_sack() })
@@ -437,7 +437,7 @@ impl Negotiated {
     const WINDOW_SCALE: Self = Self(1 << 0);
     const TIMESTAMPS: Self = Self(1 << 1);
     const SACK: Self = Self(1 << 2);
-    /// What [`SynEntry::challenged`] says means something.
+    /// Set while [`SynEntry::challenged`] has a meaning.
     const CHALLENGED: Self = Self(1 << 3);
     /// Our SYN was acknowledged, and its listener waits for text.
     const ACKNOWLEDGED: Self = Self(1 << 4);
@@ -447,7 +447,7 @@ impl Negotiated {
     const FAST_OPEN: Self = Self(1 << 6);
     /// It does so in the experimental form.
     const EXPERIMENTAL: Self = Self(1 << 7);
-    /// What no SYN takes back.
+    /// The flags that no SYN takes back.
     const REMEMBERED: Self = Self::CHALLENGED.or(Self::ACKNOWLEDGED);
 
     fn offered_by(syn: &Asked) -> Self {

@@ -28,7 +28,7 @@ pub use self::judge::{
     RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict, TakeOver,
 };
 
-/// How far away a peer is, for what it says of the life time of segments on the way.
+/// The distance of a peer, for what it says of the life time of segments on the way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum PathClass {
@@ -96,7 +96,7 @@ pub struct Ended {
     pub ts_recent: Option<u32>,
     /// Which side opened it.
     pub opener: Opener,
-    /// How its packets were marked, as a number that means something to the caller.
+    /// The marking of its packets, as a number that means something to the caller.
     pub marking: u8,
 }
 
@@ -144,7 +144,7 @@ impl TimeWait {
         }
     }
 
-    /// What it remembers of the connection.
+    /// Returns the rest of the connection that it remembers.
     pub fn ended(&self) -> Ended {
         Ended {
             remote: self.remote,
@@ -199,7 +199,7 @@ impl TimeWait {
         self.entered
     }
 
-    /// What a hole in a ring holds.
+    /// The value of a hole in a ring.
     const VACANT: Self = Self {
         remote: Address::from_octets([0; 16]),
         remote_port: 0,

@@ -61,7 +61,7 @@ fn every_name_is_used_once_and_every_tunable_says_what_it_is() {
 }
 
 #[test]
-fn both_ends_of_every_range_are_valid_alone_and_one_beyond_is_not() {
+fn both_ends_of_each_range_are_valid_and_one_beyond_is_not() {
     for info in TUNABLES {
         let Some((least, most)) = info.range() else { continue };
         for end in [least, most] {
@@ -173,7 +173,7 @@ fn policies_are_set_by_name_and_by_what_other_systems_say() {
 }
 
 #[test]
-fn freebsd_has_one_switch_of_four_positions_for_scaling_and_timestamps() {
+fn freebsd_switch_sets_scaling_and_timestamps_in_four_positions() {
     let of = |value| {
         let tunables = set("net.inet.tcp.rfc1323", value);
         (tunables.window_scaling, tunables.timestamps)
@@ -214,7 +214,7 @@ fn a_range_of_ports_is_set_as_linux_has_it() {
 }
 
 #[test]
-fn a_refusal_names_the_tunable_the_value_the_range_the_unit_and_the_remedy() {
+fn refusal_names_tunable_value_range_unit_and_remedy() {
     assert_eq!(
         refusal("net.ipv4.tcp_syn_retries", "99"),
         "net.ipv4.tcp_syn_retries=99: give 0 to 30 repetitions, as in net.ipv4.tcp_syn_retries=6; \

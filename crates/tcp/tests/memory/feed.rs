@@ -104,7 +104,7 @@ impl Feed {
         }
     }
 
-    /// What is held is within its bound, and what it says of itself is true.
+    /// Checks that the memory is within its bound, and that its report is true.
     fn measure(&mut self) {
         while !self.pool.is_empty() {
             self.pool.trim();

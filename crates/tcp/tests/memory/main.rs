@@ -1,4 +1,4 @@
-//! What a receive buffer makes the allocator hand out, whatever a peer sends.
+//! Allocations of a receive buffer, whatever a peer sends.
 #![allow(clippy::disallowed_macros, reason = "an allocator counts for each thread apart")]
 
 #[path = "../../../../tests/harness/allocator.rs"]

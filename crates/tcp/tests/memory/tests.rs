@@ -50,17 +50,17 @@ fn run_all(buffer: usize) {
 }
 
 #[test]
-fn pieces_in_any_order_take_twice_their_text_in_a_buffer_of_64_kib() {
+fn pieces_take_twice_their_text_in_a_buffer_of_64_kib() {
     run_all(64 << 10);
 }
 
 #[test]
-fn pieces_in_any_order_take_twice_their_text_in_a_buffer_of_256_kib() {
+fn pieces_take_twice_their_text_in_a_buffer_of_256_kib() {
     run_all(256 << 10);
 }
 
 #[test]
-fn pieces_in_any_order_take_twice_their_text_in_a_buffer_of_6_mib() {
+fn pieces_take_twice_their_text_in_a_buffer_of_6_mib() {
     run_all(6 << 20);
 }
 
@@ -96,7 +96,7 @@ fn a_buffer_that_was_read_empty_keeps_less_than_a_page() {
 /// However many segments are unread: the last chunk is what a reader keeps who waits for the rest of a message,
 /// and in some of these cases it was opened for a part of the last segment.
 #[test]
-fn what_a_reader_keeps_of_a_stream_pins_four_times_itself_at_most() {
+fn kept_parts_of_a_stream_pin_four_times_themselves_at_most() {
     for segments in 1..=180 {
         let len = segments * 1_448;
         let mut feed = Feed::new(len, 256, format!("{segments} segments"));

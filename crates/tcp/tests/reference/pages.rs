@@ -89,7 +89,7 @@ fn values(info: &TunableInfo) -> String {
     }
 }
 
-/// What a value without a unit means, where it may be without.
+/// The meaning of a value without a unit, where it may be without.
 fn bare(name: &Name) -> &'static str {
     match name.reading {
         Reading::Seconds => "seconds",

@@ -1,4 +1,4 @@
-//! What an arriving segment is, judged by both sequence spaces; nothing is changed.
+//! Judgement of an arriving segment by both sequence spaces; nothing is changed.
 
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
@@ -9,7 +9,7 @@ use crate::conn::tcb::Tcb;
 use crate::send::AckPlace;
 
 impl Tcb {
-    /// Where SEG.ACK lies. Below SND.UNA nothing counts that was never sent: RFC 5961 5.2 bounds what
+    /// Judges the place of SEG.ACK. Below SND.UNA nothing counts that was never sent: RFC 5961 5.2 bounds what
     /// is too old by the largest window alone, which on a young connection reaches far below ISS, so
     /// that a stranger who knows no number of ours would guess one in every few tens of thousands.
     pub(in crate::conn) fn judge_ack(&self, ack: SeqNum) -> AckPlace {

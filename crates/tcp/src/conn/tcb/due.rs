@@ -1,4 +1,4 @@
-//! What is to be sent next, judged without changing anything.
+//! The next segment to send, judged without changing anything.
 
 use whimbrel_base::{Instant, cold_path};
 
@@ -53,7 +53,7 @@ impl Tcb {
         self.receiver.ack_pending() || self.sender.may_be_due(self.queue())
     }
 
-    /// What is to be sent, if that is no SYN.
+    /// Returns the next segment to send, if that is no SYN.
     pub(in crate::conn) fn judge_transmit(&self, max_text: u32) -> Option<NextSegment> {
         if matches!(self.state, State::Closed | State::TimeWait) {
             cold_path();
@@ -91,7 +91,7 @@ impl Tcb {
     }
 }
 
-/// What the connection would send now.
+/// The segment that the connection would send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::conn) enum NextSegment {
     /// Text, FIN, or a probe of a closed window.

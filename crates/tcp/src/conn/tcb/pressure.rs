@@ -1,4 +1,4 @@
-//! What a connection does where the memory of its shard is short.
+//! Text and windows where the memory of a shard is short.
 
 use core::ops::ControlFlow;
 
@@ -78,7 +78,7 @@ impl Tcb {
         Continue(Text { take, ..text })
     }
 
-    /// What of the bytes that may be held is taken: what text pins, and where each connection has its window
+    /// The part of the bytes that may be held which is taken: what text pins, and where each connection has its window
     /// and no more, the text itself.
     fn held_under_pressure(&self, cx: &Context) -> u32 {
         match self.buffers.as_deref() {

@@ -30,7 +30,7 @@ impl Tcb {
         round_up(bytes, full, tunables.recv_buffer_max)
     }
 
-    /// What the receive buffer may come to be.
+    /// The sizes that the receive buffer may have.
     pub(in crate::conn) fn recv_range(&self, tunables: &Tunables) -> SizeRange {
         match self.stats.cold.record() {
             Some(apart) => apart.recv_size.recv_range(self.recv_pipe(tunables), tunables),
@@ -38,7 +38,7 @@ impl Tcb {
         }
     }
 
-    /// What the send buffer may be now: while memory is short no more than it is, and when it is shorter
+    /// The sizes that the send buffer may have now: while memory is short no more than it is, and when it is shorter
     /// the floor, or what the path takes if that is less. One of an exact size has that.
     #[inline]
     fn send_range(&self, cx: &Context) -> SizeRange {

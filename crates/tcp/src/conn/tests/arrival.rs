@@ -1,4 +1,4 @@
-//! What single segments do: duplicates, gaps, urgent marks, data on a SYN-ACK.
+//! Effects of single segments: duplicates, gaps, urgent marks, data on a SYN-ACK.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -133,7 +133,7 @@ fn urgent_data_stay_in_the_stream_and_a_read_stops_at_their_end() {
 }
 
 #[test]
-fn urgent_data_that_came_before_their_pointer_are_told_of_until_they_are_read() {
+fn urgent_data_before_their_pointer_are_marked_until_read() {
     let mut pair = Pair::established(&Tunables::default());
     let text = from_client(&mut pair, 0, b"now! later");
     let _ = take(&mut pair, &text);
@@ -153,7 +153,7 @@ fn urgent_data_that_came_before_their_pointer_are_told_of_until_they_are_read() 
 }
 
 #[test]
-fn urgent_data_end_with_the_stream_wherever_their_pointer_stands() {
+fn urgent_data_end_with_the_stream_wherever_the_pointer_is() {
     for text in [&b"last"[..], b""] {
         let mut pair = Pair::established(&Tunables::default());
         let mut last = from_client(&mut pair, 0, text);
@@ -171,7 +171,7 @@ fn urgent_data_end_with_the_stream_wherever_their_pointer_stands() {
 }
 
 #[test]
-fn a_reset_behind_an_urgent_pointer_and_a_gap_leaves_nothing_held() {
+fn reset_behind_urgent_pointer_and_gap_leaves_nothing_held() {
     let mut pair = Pair::established(&Tunables::default());
     let mut beyond = from_client(&mut pair, 1_000, b"beyond a gap");
     beyond.header.flags |= TcpFlags::URG;
@@ -227,7 +227,7 @@ fn ten_challenges_go_out_at_once_and_then_one_in_each_interval() {
 }
 
 #[test]
-fn acknowledgments_outside_what_was_sent_are_refused_and_answered() {
+fn ack_outside_the_sent_range_is_refused_and_answered() {
     let cases = [(1, DropReason::AckUnsentData), (-(1 << 30), DropReason::TooOldAck)];
     for (beyond, reason) in cases {
         let mut pair = Pair::established(&Tunables::default());
@@ -241,7 +241,7 @@ fn acknowledgments_outside_what_was_sent_are_refused_and_answered() {
 }
 
 #[test]
-fn what_was_never_sent_cannot_be_acknowledged_however_large_the_window() {
+fn unsent_numbers_cannot_be_acknowledged_at_any_window() {
     for (below, verdict) in [(0, Verdict::Accepted), (1, Verdict::Drop(DropReason::TooOldAck))] {
         let mut pair = Pair::established(&Tunables::default());
         let mut flying = from_client(&mut pair, 0, b"text");

@@ -64,7 +64,7 @@ fn data_after_close_is_refused_by_a_reset() {
 }
 
 #[test]
-fn text_behind_a_shutdown_of_both_directions_is_refused_or_taken_by_the_rule() {
+fn text_after_full_shutdown_is_refused_or_taken_by_the_rule() {
     for (rule, state) in [("reset", State::Closed), ("take", State::FinWait2)] {
         let mut rules = Tunables::default();
         rules.set_by_name("shutdown.text", rule).expect("it is a tunable");
@@ -87,7 +87,7 @@ fn text_behind_a_shutdown_of_both_directions_is_refused_or_taken_by_the_rule() {
 }
 
 #[test]
-fn a_window_that_closes_with_the_acknowledgment_of_our_fin_is_not_probed() {
+fn window_closed_with_ack_of_our_fin_is_not_probed() {
     let mut pair = Pair::established(&Tunables::default());
     pair.close(Which::Client);
     let fin = pair.poll(Which::Client).expect("a FIN");
@@ -176,7 +176,7 @@ fn reset_in_last_ack(text: &[u8]) -> Pair {
 }
 
 #[test]
-fn a_reset_in_last_ack_is_told_and_the_end_that_came_before_stays_the_end() {
+fn reset_in_last_ack_is_reported_and_earlier_end_stays() {
     for text in [&b"never heard"[..], b""] {
         let mut pair = reset_in_last_ack(text);
         assert_eq!(pair.client.connection.closed(), Some(CloseReason::Reset));
@@ -224,7 +224,7 @@ fn a_reset_in_close_wait_means_what_the_rule_says() {
 }
 
 #[test]
-fn a_fin_that_comes_again_with_the_acknowledgment_of_ours_counts_and_is_answered() {
+fn repeated_fin_that_acknowledges_ours_counts_and_is_answered() {
     for both_at_once in [true, false] {
         let mut pair = Pair::established(&Tunables::default());
         pair.close(Which::Server);

@@ -12,7 +12,7 @@ use whimbrel_recovery::cc::{
 use super::pair::{Pair, Which, pattern};
 use crate::Tunables;
 
-/// What it was told.
+/// Calls that it received.
 #[derive(Debug, Default)]
 struct Heard {
     sent: u32,

@@ -32,7 +32,7 @@ fn data_survives_the_loss_of_every_tenth_segment() {
 }
 
 #[test]
-fn of_a_super_segment_only_the_lost_part_goes_again_still_in_one() {
+fn lost_part_of_super_segment_goes_again_in_one() {
     let mut pair = Pair::established(&Tunables::default());
     pair.max_text = 65_000;
     let mss = u32::from(pair.client.connection.mss());
@@ -57,7 +57,7 @@ fn of_a_super_segment_only_the_lost_part_goes_again_still_in_one() {
 }
 
 #[test]
-fn segments_that_overtake_others_are_counted_and_the_connection_once() {
+fn overtaking_segments_count_each_and_their_connection_once() {
     let mut pair = Pair::established(&Tunables::default());
     let mss = u32::from(pair.client.connection.mss());
     for turn in 1..=2 {
@@ -97,7 +97,7 @@ fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
 }
 
 #[test]
-fn the_small_end_of_a_flight_that_was_lost_whole_does_not_wait_for_itself() {
+fn small_end_of_a_wholly_lost_flight_does_not_wait_for_itself() {
     let tunables = Tunables { loss_probe: false, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
     pair.lose = |number, flying| !flying.text.is_empty() && number < 6;
@@ -126,7 +126,7 @@ fn a_peer_that_falls_silent_times_the_connection_out() {
 }
 
 #[test]
-fn a_time_that_is_set_for_all_connections_ends_them_and_not_what_opens_or_is_silent() {
+fn user_timeout_tunable_ends_neither_opening_nor_silent_ones() {
     for (millis, alive, over) in
         [(0, 400, Some(1_200)), (60_000, 55, Some(65)), (86_400_000, 3_000, None)]
     {
@@ -162,7 +162,7 @@ fn keep_alive_finds_out_that_the_peer_is_gone() {
 }
 
 #[test]
-fn unanswered_keep_alive_probes_do_not_shorten_what_text_is_given() {
+fn unanswered_keep_alive_probes_do_not_shorten_retries_of_text() {
     let mut pair = Pair::established(&Tunables::default());
     let now = pair.now;
     pair.client.with(now, |connection, cx| connection.start_keep_alive(cx));

@@ -11,7 +11,7 @@ use crate::conn::Read;
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     buffer: u32,
-    /// What the window scale is chosen for.
+    /// The size that the window scale is chosen for.
     buffer_max: u32,
     mss: u16,
     /// The most that is read at once; so much every five milliseconds.
@@ -67,7 +67,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 const PROMPT: Duration = Duration::from_millis(85);
 
 #[test]
-fn whatever_the_sizes_no_reader_goes_hungry_while_something_waits_to_be_sent() {
+fn no_reader_starves_while_text_waits_at_any_buffer_sizes() {
     for buffer in [2_048, 2_049, 4_001, 10_000, 65_535, 65_536, 305_000, 1 << 20] {
         for buffer_max in [buffer, 1 << 30] {
             for mss in [88, 536, 1_460, 8_960, 16_344, 65_495] {

@@ -1,4 +1,4 @@
-//! What routers say, and who may be lying.
+//! Reports of routers, true and forged.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ fn an_error_about_what_is_not_in_flight_is_discarded() {
 }
 
 #[test]
-fn a_synchronized_connection_outlives_every_error_until_data_is_acknowledged() {
+fn synchronized_connection_outlives_all_icmp_errors() {
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, b"text");
     pair.run_for(Duration::from_millis(5));
@@ -100,7 +100,7 @@ fn a_synchronized_connection_outlives_every_error_until_data_is_acknowledged() {
 }
 
 #[test]
-fn what_was_too_big_for_the_path_is_cut_anew_at_once_and_without_a_congestion_response() {
+fn segments_too_big_are_cut_anew_without_congestion_response() {
     for max_text in [0, 65_000] {
         let mut pair = Pair::established(&Tunables::default());
         pair.max_text = max_text;
@@ -211,7 +211,7 @@ fn what_times_out_was_too_big() {
 }
 
 #[test]
-fn what_timed_out_already_and_what_exceeds_all_that_arrived_is_believed_at_once() {
+fn report_on_timed_out_or_largest_segment_is_believed_at_once() {
     let mut pair = flowing(&Tunables::default(), false);
     pair.lose = |_, _| true;
     while pair.client.cx.counters.timeouts == 0 {
@@ -270,7 +270,7 @@ fn a_closed_connection_hears_nothing() {
 }
 
 #[test]
-fn what_is_prohibited_and_what_exceeded_its_time_mean_what_the_rules_say() {
+fn prohibited_and_time_exceeded_follow_the_rules() {
     let expired = IcmpError::Soft(SoftError::TimeExceeded);
     let in_parts = IcmpError::Soft(SoftError::FragmentsLost);
     let no_way = IcmpError::Soft(SoftError::HostUnreachable);

@@ -27,7 +27,7 @@ fn a_retransmission_is_not_filled_up_beyond_the_window() {
 }
 
 #[test]
-fn text_and_selective_acknowledgments_fit_into_one_packet_or_go_in_two() {
+fn text_and_sack_fit_into_one_packet_or_go_in_two() {
     for timestamps in [false, true] {
         let mut pair = Pair::established(&Tunables { timestamps, ..Tunables::default() });
         pair.write(Which::Client, &pattern(5_000));
@@ -48,7 +48,7 @@ fn text_and_selective_acknowledgments_fit_into_one_packet_or_go_in_two() {
 }
 
 #[test]
-fn an_acknowledgment_after_a_window_probe_lies_where_the_peer_accepts_it() {
+fn ack_after_window_probe_lies_where_the_peer_accepts_it() {
     let mut pair = Pair::established(&fixed(1_000, 256 << 10));
     // The server's window closes: the client's text is taken and not read.
     pair.write(Which::Client, &pattern(1_400));
@@ -107,7 +107,7 @@ fn a_handshake_ends_without_a_window_update() {
 }
 
 #[test]
-fn without_window_scaling_no_window_beyond_its_field_is_kept_or_told_of() {
+fn unscaled_windows_stay_within_their_field() {
     let tunables = Tunables { window_scaling: false, ..Tunables::default() };
     assert!(tunables.recv_buffer > 2 * 65_535);
     let mut pair = Pair::established(&tunables);

@@ -109,7 +109,7 @@ impl Pair {
         Self::established_with(tunables, 1460)
     }
 
-    /// The same, where each announces this MSS.
+    /// Returns an established pair of which each announces this MSS.
     pub(super) fn established_with(tunables: &Tunables, mss: u16) -> Self {
         let open = |local_port, remote_port, iss, last| ActiveOpen {
             remote: Address::from_v4_octets([10, 0, 0, last]),

@@ -106,7 +106,7 @@ fn for_a_slow_reader_nothing_grows() {
 }
 
 #[test]
-fn a_size_that_is_asked_for_is_a_floor_and_by_other_rules_all_there_is() {
+fn asked_size_is_a_floor_or_by_other_rules_exact() {
     for (buffers, asked, grows) in [
         (BufferPolicy::Floor, BufferSize::Asked(64 << 10), true),
         (BufferPolicy::Floor, BufferSize::Exact(64 << 10), false),
@@ -128,7 +128,7 @@ fn a_size_that_is_asked_for_is_a_floor_and_by_other_rules_all_there_is() {
 }
 
 #[test]
-fn what_grew_stays_when_a_lesser_size_is_asked_for_and_goes_if_that_is_exact() {
+fn grown_buffer_stays_at_a_lesser_size_unless_that_is_exact() {
     let mut pair = Pair::established(&auto(true));
     stream(&mut pair, 400);
     let grown = recv_size(&pair);
@@ -157,7 +157,7 @@ fn above_three_quarters_of_the_budget_no_buffer_grows() {
 }
 
 #[test]
-fn above_nine_tenths_who_does_not_read_loses_what_the_buffer_grew_by_and_its_edge_stays() {
+fn slow_reader_loses_growth_above_nine_tenths_of_the_budget() {
     let mut pair = Pair::established(&auto(true));
     stream(&mut pair, 400);
     let grown = recv_size(&pair);
@@ -205,7 +205,7 @@ fn the_send_buffer_follows_what_may_be_in_flight_both_ways() {
 }
 
 #[test]
-fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_floor() {
+fn send_buffer_stops_growing_while_memory_is_short() {
     let mut pair = Pair::established(&auto(true));
     let bytes = pattern(4 << 20);
     let size = |pair: &mut Pair, hundredths: u64| {
@@ -305,7 +305,7 @@ fn with_a_share_the_path_is_as_busy() {
 }
 
 #[test]
-fn a_route_raises_what_a_connection_begins_with_and_takes_nothing() {
+fn route_only_raises_initial_values() {
     let metrics = RouteMetrics {
         initcwnd: Some(40),
         ssthresh: Some(90_000),

@@ -113,7 +113,7 @@ fn a_reset_while_a_closed_window_is_probed_is_acceptable() {
 }
 
 #[test]
-fn a_small_write_after_gigabytes_in_full_segments_leaves_at_once() {
+fn small_write_after_gigabytes_of_full_segments_leaves_at_once() {
     let mut pair = Pair::established(&Tunables::default());
     send_gigabytes(&mut pair);
     pair.write(Which::Client, b"small");
@@ -183,7 +183,7 @@ fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
 }
 
 #[test]
-fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_for() {
+fn connection_waits_for_peer_that_shrank_window_and_answers() {
     let mut pair = Pair::established(&Tunables::default());
     let bytes = pattern(5_000);
     pair.write(Which::Client, &bytes);
@@ -200,7 +200,7 @@ fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_f
 }
 
 #[test]
-fn a_peer_that_took_its_window_back_and_falls_silent_times_the_connection_out() {
+fn connection_times_out_if_peer_shrank_window_and_is_silent() {
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, &pattern(5_000));
     answer_with_a_window_of(&mut pair, 0, Duration::from_secs(3600));
@@ -210,7 +210,7 @@ fn a_peer_that_took_its_window_back_and_falls_silent_times_the_connection_out() 
 }
 
 #[test]
-fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
+fn only_text_within_a_shrunk_window_is_sent_again() {
     let tunables = Tunables { window_scaling: false, loss_probe: false, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
     pair.write(Which::Client, &pattern(5_000));
@@ -225,7 +225,7 @@ fn of_a_window_that_shrank_what_lies_in_it_is_sent_again_and_no_more() {
 }
 
 #[test]
-fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_room_for() {
+fn rounded_down_window_field_does_not_hold_text_back() {
     // In units of 8 bytes the server's last 7 bytes of window look like none.
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, b"seven..");
@@ -240,7 +240,7 @@ fn a_window_field_that_was_rounded_down_does_not_hold_back_what_the_peer_has_roo
 }
 
 #[test]
-fn a_closed_window_that_is_answered_for_ever_does_not_hold_a_connection_without_owner() {
+fn orphan_with_closed_window_ends_though_probes_are_answered() {
     let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
     pair.server.reads = false;
@@ -254,7 +254,7 @@ fn a_closed_window_that_is_answered_for_ever_does_not_hold_a_connection_without_
 }
 
 #[test]
-fn a_connection_without_owner_is_given_time_to_deliver_into_a_closed_window() {
+fn orphan_has_time_to_deliver_into_a_closed_window() {
     let tunables = fixed(4_000, 10_000);
     let mut pair = Pair::established(&tunables);
     pair.server.reads = false;
@@ -285,7 +285,7 @@ fn orphan_behind_a_delay_of(delay: Duration) -> Pair {
 }
 
 #[test]
-fn whoever_has_no_owner_is_silent_for_as_long_on_a_slow_path_as_on_a_fast_one() {
+fn orphan_on_a_slow_path_ends_as_soon_as_on_a_fast_one() {
     // By their number alone, nine time-outs, the slow ones would be held for more than 400 s.
     for (delay, seconds) in [(0, 110), (4, 230), (20, 230)] {
         let mut pair = orphan_behind_a_delay_of(Duration::from_secs(delay));
@@ -303,7 +303,7 @@ fn whoever_has_no_owner_is_silent_for_as_long_on_a_slow_path_as_on_a_fast_one() 
 }
 
 #[test]
-fn without_an_owner_text_is_sent_again_once_however_long_it_waited() {
+fn orphans_text_is_sent_again_once_however_long_it_waited() {
     let mut pair = Pair::established(&Tunables { retries: 30, ..Tunables::default() });
     pair.lose = |_, _| true;
     pair.write(Which::Client, b"last words");

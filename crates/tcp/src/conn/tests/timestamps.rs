@@ -1,4 +1,4 @@
-//! What is done with TSval and TSecr (RFC 7323).
+//! Use of TSval and TSecr (RFC 7323).
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn echoed(pair: &mut Pair) -> u32 {
 }
 
 #[test]
-fn the_newest_timestamp_at_or_before_the_last_acknowledgment_is_echoed() {
+fn newest_timestamp_at_or_before_the_last_ack_is_echoed() {
     let mut pair = Pair::established(&Tunables::default());
     let before = echoed(&mut pair);
     let next = stamped(&mut pair, 5, b"next");
@@ -90,7 +90,7 @@ fn an_old_acknowledgment_with_new_text_counts() {
 }
 
 #[test]
-fn an_older_timestamp_is_acknowledged_and_dropped_unless_it_is_a_resets() {
+fn older_timestamp_is_acknowledged_and_dropped_except_on_reset() {
     let mut pair = Pair::established(&Tunables::default());
     let mut old = stamped(&mut pair, -2, b"old");
     assert_eq!(take(&mut pair, &old), Verdict::Drop(DropReason::Paws));
@@ -111,7 +111,7 @@ fn text_one_tick_older_is_taken_and_its_timestamp_not_echoed() {
     assert_eq!(echoed(&mut pair), before);
 }
 
-/// What becomes of a segment of the server's that is `late` ticks older than its last one, with
+/// Returns the outcome of a segment of the server's that is `late` ticks older than its last one, with
 /// `change` made to it, once 3,000 bytes of the client's are acknowledged.
 fn late_by(late: i32, change: impl FnOnce(&mut Flying)) -> (Verdict, Option<Flying>, u64) {
     let mut pair = Pair::established(&Tunables::default());

@@ -99,7 +99,7 @@ fn writes_of_every_small_size_arrive_in_order() {
 }
 
 #[test]
-fn small_writes_wait_for_the_acknowledgment_of_earlier_small_ones() {
+fn small_writes_wait_for_ack_of_earlier_small_ones() {
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, b"a");
     let first = pair.poll(Which::Client).expect("the first goes out at once");
@@ -111,7 +111,7 @@ fn small_writes_wait_for_the_acknowledgment_of_earlier_small_ones() {
 }
 
 #[test]
-fn every_second_segment_is_acknowledged_at_once_and_a_single_one_after_the_delay() {
+fn second_segment_is_acked_at_once_and_a_single_one_delayed() {
     let mut pair = Pair::established(&Tunables::default());
     pair.write(Which::Client, &pattern(100));
     let sent = pair.now;
@@ -171,7 +171,7 @@ fn deliver(pair: &mut Pair, to: Which, flying: &super::pair::Flying) {
 }
 
 #[test]
-fn a_connection_begins_and_begins_again_with_the_segments_that_a_tunable_says() {
+fn initial_window_tunable_sets_first_and_restart_window() {
     for (initial_window, cwnd) in [(1, 1_448), (3, 4_344), (10, 14_480), (100, 144_800)] {
         let mut pair = Pair::established(&Tunables { initial_window, ..Tunables::default() });
         assert_eq!(pair.client.connection.cwnd(), cwnd, "{initial_window}");
@@ -188,7 +188,7 @@ fn a_connection_begins_and_begins_again_with_the_segments_that_a_tunable_says() 
 }
 
 #[test]
-fn after_a_pause_the_initial_window_is_sent_and_no_more_unless_told_otherwise() {
+fn initial_window_is_sent_after_a_pause_unless_set_otherwise() {
     for slow_start_after_idle in [true, false] {
         let mut pair =
             Pair::established(&Tunables { slow_start_after_idle, ..Tunables::default() });

@@ -20,7 +20,7 @@ fn a_large_buffer_is_not_announced_before_anything_came() {
 }
 
 #[test]
-fn a_window_of_full_segments_is_rounded_up_and_follows_each_byte() {
+fn window_of_full_segments_rounds_up_and_follows_each_byte() {
     let recv_window = ReceiveWindow::FullSegments;
     let tunables = Tunables { recv_window, recv_buffer_max: 256 << 10, ..fixed(65_536, 65_536) };
     let mut pair = Pair::established(&tunables);
@@ -59,7 +59,7 @@ fn a_size_that_is_set_when_segments_are_known_is_not_rounded_up() {
 }
 
 #[test]
-fn a_buffer_is_rounded_up_to_what_any_may_have_and_not_if_it_holds_no_segment() {
+fn rounding_ends_at_the_maximum_and_skips_tiny_buffers() {
     let recv_window = ReceiveWindow::FullSegments;
     for (recv_buffer, expected) in [(1_460, 1_460), (1_461, 2_920), (1_000, 1_000)] {
         let tunables = Tunables { recv_buffer, recv_window, ..Tunables::default() };
@@ -76,7 +76,7 @@ fn a_buffer_is_rounded_up_to_what_any_may_have_and_not_if_it_holds_no_segment() 
 }
 
 #[test]
-fn a_window_of_full_segments_is_rounded_up_to_its_unit_and_shrinks_by_what_is_not_read() {
+fn window_of_full_segments_shrinks_by_unread_text() {
     let recv_window = ReceiveWindow::FullSegments;
     let recv_buffer_max = 2 << 20;
     let tunables =
@@ -108,7 +108,7 @@ fn by_the_rfc_a_window_does_not_grow_by_less_than_a_segment() {
 }
 
 #[test]
-fn a_buffer_made_smaller_takes_what_was_announced_and_then_announces_less() {
+fn smaller_buffer_takes_announced_text_then_announces_less() {
     let mut pair = Pair::established(&Tunables::default());
     pair.server.reads = false;
     let (now, most) = (pair.now, 4_096);

@@ -1,4 +1,4 @@
-//! What an acceptable acknowledgment does to what was sent.
+//! Effects of an acceptable acknowledgment on what was sent.
 
 use whimbrel_base::{Micros, cold_path};
 use whimbrel_recovery::flight::Delivered;
@@ -111,7 +111,7 @@ impl Transfer {
         self.tcb.tell_room(cx);
     }
 
-    /// What an acknowledgment tells of what is in flight.
+    /// Passes on an acknowledgment's news of what is in flight.
     #[inline(never)]
     fn tell_sender(
         &mut self,
@@ -208,7 +208,7 @@ impl Transfer {
     }
 }
 
-/// What an acknowledgment finds of what was sent before it.
+/// The losses that an acknowledgment may find.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Losses {
     /// Nothing is missing, or may have been.

@@ -42,5 +42,5 @@ impl Transfer {
 /// RFC 8985 7.2: without an estimate of the round trip.
 const FIRST_PROBE_MICROS: u64 = 1_000_000;
 
-/// What a probe waits beyond two round trips, for timers and threads that are late: as Linux.
+/// The wait of a probe beyond two round trips, for timers and threads that are late: as Linux.
 const LEAST_PROBE_MICROS: u32 = 2_000;

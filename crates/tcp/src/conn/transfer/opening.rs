@@ -1,4 +1,4 @@
-//! What both SYNs agree upon.
+//! Agreement of both SYNs.
 
 use whimbrel_wire::WindowScale;
 use whimbrel_wire::tcp::{OptionsView, Timestamps};
@@ -8,7 +8,7 @@ use crate::conn::{Flags, Handshake, Signals, State};
 use crate::{Context, RxSegment};
 
 impl Transfer {
-    /// What both SYNs agreed upon.
+    /// Takes the values that both SYNs agreed upon.
     #[inline(always)]
     pub(in crate::conn) fn agree(&mut self, cx: &Context, handshake: &Handshake) {
         if let Some((send_scale, recv_scale)) = handshake.scales {

@@ -109,7 +109,7 @@ impl Transfer {
         self.timers.sender = due;
     }
 
-    /// What is missing, or may have been, decides.
+    /// The timer and its deadline where something is missing, or may have been.
     #[inline(never)]
     fn recovery_due(&self, cx: &Context) -> (SendTimer, Instant) {
         let recovery = self.tcb.queue().map(|queue| &queue.recovery);
@@ -291,5 +291,5 @@ impl Transfer {
     }
 }
 
-/// What is left of a user time-out is at least this.
+/// The least rest of a user time-out.
 const LEAST_WAIT: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! What an application sets on a connection, as a whole or from its listener.
+//! Settings of an application, all at once or from its listener.
 
 use crate::Context;
 use crate::conn::tcb::initial_window;

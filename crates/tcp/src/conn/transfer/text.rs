@@ -27,7 +27,7 @@ impl Transfer {
         }
     }
 
-    /// Whether the round trip under way is over. Timestamps tell of it: what echoes one that was sent
+    /// The evidence by which the round trip under way is over. Timestamps tell of it: what echoes one that was sent
     /// since it began is an answer. Their clock has milliseconds; below that, and without them, the
     /// round trip counts that was measured on the way out, by the handshake if by nothing else.
     fn judge_trip(&self, cx: &Context, echo: Option<u32>) -> RoundTripEnd {

@@ -76,6 +76,6 @@ fn orphan_time(tunables: &Tunables) -> Duration {
     Duration::from_micros(waits.sum())
 }
 
-/// What `net.ipv4.tcp_orphan_retries` is computed with there (TCP_RTO_MIN): by a profile's least RTO of 30 ms
+/// The RTO with which Linux computes `net.ipv4.tcp_orphan_retries` (TCP_RTO_MIN): by a profile's least RTO of 30 ms
 /// a slow path would have a few retransmissions only.
 const LINUX_MIN_RTO_MICROS: u64 = 200_000;

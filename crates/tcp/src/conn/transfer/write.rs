@@ -1,4 +1,4 @@
-//! What the application writes, urgent data included (RFC 9293 3.8.5, RFC 6093), and the end of it. What
+//! Writing of the application, urgent data included (RFC 9293 3.8.5, RFC 6093), and the end of it. What
 //! arrives is looked at in `text.rs`.
 
 use bytes::Bytes;

@@ -95,7 +95,7 @@ fn a_gap_that_is_filled_lets_all_behind_it_through() {
 }
 
 #[test]
-fn more_ranges_than_the_limit_are_refused_but_known_ones_may_grow() {
+fn ranges_beyond_the_limit_are_refused_but_known_ones_grow() {
     let mut fed = Fed::new(2_000);
     let bytes = [0; 10];
     for at in [100, 200, 300] {
@@ -110,7 +110,7 @@ fn more_ranges_than_the_limit_are_refused_but_known_ones_may_grow() {
 }
 
 #[test]
-fn a_range_that_grows_does_not_push_the_others_out_of_the_option() {
+fn growing_range_does_not_push_others_out_of_the_option() {
     let mut fed = Fed::new(10_000);
     for at in [1_000, 3_000, 5_000] {
         fed.take(at, at + 100);
@@ -124,7 +124,7 @@ fn a_range_that_grows_does_not_push_the_others_out_of_the_option() {
 }
 
 #[test]
-fn a_range_that_did_not_change_for_long_is_named_again_when_there_is_room() {
+fn old_unchanged_range_is_named_again_when_there_is_room() {
     let mut fed = Fed::new(10_000);
     for at in [9_000, 1_000, 3_000, 5_000, 7_000] {
         fed.take(at, at + 100);
@@ -240,7 +240,7 @@ fn by_age(held: &BTreeSet<usize>, arrivals: &[usize]) -> Vec<(usize, usize)> {
 
 proptest! {
     #[test]
-    fn any_pieces_in_any_order_give_the_stream_and_name_what_is_held(
+    fn any_pieces_in_any_order_give_the_stream_and_its_sack_ranges(
         pieces in vec(piece(), 1..150),
         limit in 1usize..=8,
         most in 0usize..=4,
@@ -302,7 +302,7 @@ proptest! {
 }
 
 #[test]
-fn text_that_stays_in_its_chunk_pins_no_more_than_twice_itself_however_it_is_read() {
+fn text_in_its_chunk_pins_at_most_twice_itself() {
     let least = LARGEST_CHUNK / 4 * 3;
     for (len, step) in [(least, 1), (least, 700), (LARGEST_CHUNK, 9_000), (LARGEST_CHUNK, 40_000)] {
         let (mut buffer, mut pool) = (RecvBuffer::default(), ChunkPool::default());
@@ -320,7 +320,7 @@ fn text_that_stays_in_its_chunk_pins_no_more_than_twice_itself_however_it_is_rea
 }
 
 #[test]
-fn a_chunk_that_is_too_large_or_holds_too_little_text_or_none_is_not_kept() {
+fn chunk_too_large_or_with_little_text_is_not_kept() {
     let chunk = bytes::Bytes::from(std::vec![7; LARGEST_CHUNK + 1]);
     assert!(ChunkText::find(&chunk, &chunk[..LARGEST_CHUNK]).is_none(), "too large");
     let chunk = chunk.slice(1..);

@@ -14,7 +14,7 @@ fn text(pool: &mut ChunkPool, bytes: usize) -> Bytes {
 }
 
 #[test]
-fn a_chunk_has_room_for_the_text_and_is_less_than_twice_as_large() {
+fn chunk_is_at_least_and_less_than_twice_the_size_of_its_text() {
     let mut pool = ChunkPool::default();
     for bytes in [1, 4_096, 4_097, 8_192, 33_000, 65_535, 65_536, 1 << 20] {
         let room = pool.take(bytes).capacity();
@@ -50,7 +50,7 @@ fn what_an_application_drops_on_another_thread_is_lent_again() {
 }
 
 #[test]
-fn a_stream_that_is_read_as_it_comes_needs_no_more_memory_after_its_first_chunks() {
+fn stream_read_as_it_comes_allocates_only_its_first_chunks() {
     let mut pool = ChunkPool::default();
     for _ in 0..1_000 {
         let burst: Vec<_> = (0..8).map(|_| text(&mut pool, 60_000)).collect();
@@ -113,7 +113,7 @@ fn reader_has_chunks_amid_flood_of_text_that_is_held() {
 }
 
 #[test]
-fn beyond_its_bound_a_large_chunk_takes_the_place_of_many_small_ones() {
+fn large_chunk_replaces_many_small_ones_beyond_the_bound() {
     let mut pool = ChunkPool::default();
     pool.set_most(1 << 20);
     let mut held = Vec::new();

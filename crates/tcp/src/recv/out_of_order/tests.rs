@@ -49,7 +49,7 @@ fn everything_is_there(draws: &mut Draws, span: u64, most: u64) {
 }
 
 #[test]
-fn no_text_is_lost_where_short_and_long_pieces_share_a_chunk_that_stays() {
+fn short_and_long_pieces_in_a_kept_chunk_lose_no_text() {
     let mut draws = Draws(0x1234_5678_9abc_def1);
     for _ in 0..500 {
         for span in [40, 400, 20_000, 300_000] {

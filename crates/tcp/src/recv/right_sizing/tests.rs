@@ -74,7 +74,7 @@ fn an_echo_of_what_was_sent_since_ends_a_round_trip() {
 }
 
 #[test]
-fn without_any_measurement_a_buffer_that_was_read_ends_a_round_trip() {
+fn reading_the_whole_buffer_ends_an_unmeasured_round_trip() {
     let mut sizing = RightSizing::default();
     let trip = |now| RoundTripEnd::Clock { now, rtt: None };
     assert_eq!(sizing.on_text(0, SIZE, MSS, trip(0)), None);

@@ -38,7 +38,7 @@ fn small_writes_are_gathered() {
 }
 
 #[test]
-fn bytes_that_are_each_written_and_sent_do_not_stay_a_piece_each() {
+fn single_byte_writes_do_not_stay_a_piece_each() {
     let mut buffer = SendBuffer::default();
     for count in 0..100_000_u32 {
         buffer.push(Bytes::copy_from_slice(&[count as u8]));

@@ -48,7 +48,7 @@ fn rto_leaves_its_margin_above_srtt_and_ends_at_its_maximum() {
 }
 
 #[test]
-fn each_timeout_doubles_rto_up_to_the_maximum_and_a_measurement_ends_that() {
+fn timeout_doubles_rto_to_the_maximum_until_a_measurement() {
     let (rules, mut rtt) = (tunables(), RttEstimator::new(&tunables()));
     rtt.on_sample((100 * MILLI).into(), &rules);
     for doubled in [300, 600, 1_200, 2_400, 4_800, 9_600, 19_200, 38_400, 60_000, 60_000] {
@@ -80,7 +80,7 @@ fn what_was_sent_again_is_not_measured() {
 }
 
 #[test]
-fn a_measurement_survives_the_wrap_of_its_clock_and_of_its_number() {
+fn measurement_survives_the_wrap_of_clock_and_number() {
     let start = Instant::from_nanos(u64::from(u32::MAX) * 1_000);
     let mut rtt = RttEstimator::new(&tunables());
     rtt.start_timing(seq(5), start);
@@ -89,7 +89,7 @@ fn a_measurement_survives_the_wrap_of_its_clock_and_of_its_number() {
 }
 
 #[test]
-fn after_a_lost_syn_rto_begins_at_three_seconds_unless_the_path_was_measured() {
+fn rto_is_three_seconds_after_lost_syn_unless_path_is_measured() {
     let (rules, mut rtt) = (tunables(), RttEstimator::new(&tunables()));
     rtt.back_off();
     rtt.restart_after_lost_syn();

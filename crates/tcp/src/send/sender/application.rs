@@ -154,7 +154,7 @@ impl Sender {
         enough
     }
 
-    /// What the path takes in a millisecond, if all of a full buffer was sent: while the application
+    /// The bytes that the path takes in a millisecond, if all of a full buffer was sent: while the application
     /// sleeps the path runs dry. Waiting for a third, 256 KiB carried 19.6 Mb/s over 70 ms, and not
     /// the 29.1 that a buffer in each round trip makes.
     fn drained_soon(&self, queue: Option<&SendQueue>) -> u32 {
@@ -195,7 +195,7 @@ impl Sender {
     }
 }
 
-/// What may wait unsent where many wait, bytes, at least: 16 KiB are left as the application is woken,
+/// The bytes that may wait unsent where many wait, at least: 16 KiB are left as the application is woken,
 /// which 260 Mb/s take half a millisecond to send.
 const SHARE: u32 = 32 << 10;
 /// Milliseconds since the last text was sent after which it is a while ago.

@@ -1,4 +1,4 @@
-//! How a sender begins: by its SYN, with what the peer's says, and with what the route knows.
+//! The beginning of a sender: by its SYN, with what the peer's says, and with what the route knows.
 
 use whimbrel_base::{Micros, cold_path};
 use whimbrel_recovery::cc::Window;
@@ -65,7 +65,7 @@ impl Sender {
         self.window.begin(u32::from(self.mss), tunables.initial_window);
     }
 
-    /// What the route says of a new connection: at least so many segments of initial congestion window,
+    /// Takes the route's metrics of a new connection: at least so many segments of initial congestion window,
     /// and where slow start ends.
     pub fn begin_window(&mut self, initcwnd: u16, ssthresh: Option<u32>) {
         let mss = u32::from(self.mss);

@@ -380,7 +380,7 @@ impl Sender {
     }
 }
 
-/// How what is due leaves.
+/// Departure of what is due.
 impl Sender {
     /// Our SYN is made, with so many bytes of text. Returns whether it was sent before.
     #[inline]

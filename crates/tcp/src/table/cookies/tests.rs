@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn what_tsval_carries_comes_back_and_never_runs_ahead_of_the_clock(
+    fn tsval_payload_returns_and_never_runs_ahead_of_the_clock(
         tsval in any::<u32>(),
         scale in proptest::option::of(0_u8..15),
         sack in any::<bool>(),

@@ -49,7 +49,7 @@ impl FastOpenCache {
         Self { servers: Aged::new(), failures: Aged::new() }
     }
 
-    /// What the server said, if it granted a cookie.
+    /// The last answer of the server, if it granted a cookie.
     pub fn find(&self, service: &Service) -> Option<KnownServer> {
         self.servers.get(&service.path())
     }

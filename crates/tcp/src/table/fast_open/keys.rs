@@ -38,7 +38,7 @@ impl FastOpenKeys {
         Self { primary: key.prf(), backup: None }
     }
 
-    /// The same, and takes those under `backup`, too.
+    /// Returns these keys, which take cookies under `backup`, too.
     pub fn with_backup(self, backup: &Key) -> Self {
         Self { backup: Some(backup.prf()), ..self }
     }
@@ -55,7 +55,7 @@ impl FastOpenKeys {
         FastOpen::from_cookie(&cookie).unwrap_or(FastOpen::REQUEST)
     }
 
-    /// What a cookie is worth that came from `remote` to `local`.
+    /// Judges a cookie that came from `remote` to `local`.
     pub fn judge(&self, local: &Address, remote: &Address, cookie: &FastOpen) -> CookieVerdict {
         let is_of = |prf: &SipHasher24| cookie.cookie() == code(prf, local, remote);
         if is_of(&self.primary) {

@@ -219,7 +219,7 @@ impl Array {
         Some(lane as u8)
     }
 
-    /// Whether each group is full, in order.
+    /// Returns true for each group that is full, in order.
     #[cfg(test)]
     pub(super) fn fullness(&self) -> impl Iterator<Item = bool> {
         (0..self.segments.len() * SEGMENT)

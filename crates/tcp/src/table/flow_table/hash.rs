@@ -20,11 +20,11 @@ pub struct FlowHash(pub u32);
 /// Hashes flows under one shard's key.
 #[derive(Clone)]
 pub struct FlowHasher {
-    /// What hides the halves of an IPv6 address.
+    /// Keys that hide the halves of an IPv6 address.
     address: [u64; 2],
-    /// What hides the peer's host, and the rest of the flow.
+    /// Keys that hide the peer's host, and the rest of the flow.
     flow: [u64; 2],
-    /// What hides their product, and what that is multiplied by.
+    /// Keys that hide their product, and what that is multiplied by.
     last: [u64; 2],
 }
 

@@ -89,7 +89,7 @@ fn a_closing_connection_hands_its_slot_to_its_time_wait_record() {
 }
 
 #[test]
-fn each_change_shows_by_its_hash_until_it_is_forgotten_and_looking_does_not() {
+fn change_shows_by_hash_until_forgotten_and_looking_does_not() {
     let mut table = FlowTable::new();
     let changes: [fn(&mut FlowTable, FlowHash); 3] = [
         |table, hash| table.insert(hash, time_wait(1)),
@@ -106,7 +106,7 @@ fn each_change_shows_by_its_hash_until_it_is_forgotten_and_looking_does_not() {
 }
 
 #[test]
-fn flows_of_equal_hash_beyond_a_group_are_all_found_even_at_the_end_of_the_table() {
+fn flows_of_equal_hash_beyond_a_group_are_all_found() {
     for hash in [FlowHash(0), FlowHash(u32::MAX), FlowHash(1 << 31)] {
         let mut table = FlowTable::new();
         for index in 0..3000 {
@@ -124,7 +124,7 @@ fn flows_of_equal_hash_beyond_a_group_are_all_found_even_at_the_end_of_the_table
 }
 
 #[test]
-fn a_million_records_cost_at_most_11_bytes_each_over_the_whole_cycle_of_growth() {
+fn million_records_cost_11_bytes_each_at_most_while_growing() {
     let mut table = filled(800_000);
     let (mut worst, mut sum, mut samples) = (0.0_f64, 0.0, 0.0);
     for index in 800_000..1_250_000 {

@@ -45,7 +45,7 @@ fn an_unspecified_address_stands_for_its_own_family_only() {
 }
 
 #[test]
-fn a_dual_stack_listener_takes_both_families_and_collides_with_either() {
+fn dual_stack_listener_takes_and_collides_with_both_families() {
     let mut listeners = Listeners::new();
     let dual = listeners.add(at(ANY_V6), Families::DualStack, 1).unwrap();
     assert_eq!(listeners.find(&at(HOST_V6)), Some(dual.index()));
@@ -73,7 +73,7 @@ fn a_second_listener_at_one_place_is_refused_and_told_where() {
 }
 
 #[test]
-fn connections_are_accepted_in_order_and_no_more_wait_than_the_backlog() {
+fn connections_are_accepted_in_order_within_the_backlog() {
     let (mut listeners, id) = listening(2);
     let listener = listeners.resolve_mut(id).unwrap();
     assert_eq!(listener.push_accepted(7), Ok(()));
@@ -121,7 +121,7 @@ fn an_old_id_names_nothing_after_its_place_was_taken() {
 }
 
 #[test]
-fn half_open_entries_are_bounded_by_the_backlog_but_never_below_sixteen() {
+fn half_open_entries_are_bounded_by_backlog_or_sixteen() {
     for (backlog, limit) in [(1, 16), (16, 16), (17, 17), (1000, 1000)] {
         let (mut listeners, id) = listening(backlog);
         for _ in 0..limit {
@@ -137,7 +137,7 @@ fn half_open_entries_are_bounded_by_the_backlog_but_never_below_sixteen() {
 }
 
 #[test]
-fn a_closed_listener_keeps_its_index_until_its_last_half_open_entry_is_gone() {
+fn closed_listener_keeps_its_index_until_its_last_entry_goes() {
     let (mut listeners, old) = listening(1);
     listeners.admit_half_open(old.index());
     listeners.admit_half_open(old.index());

@@ -112,7 +112,7 @@ fn exhaustion_asks_once_for_each_port_and_names_the_limit() {
 }
 
 #[test]
-fn destinations_start_at_different_ports_and_secrets_decide_where() {
+fn secrets_decide_where_ports_of_each_destination_start() {
     let first = |seed, byte| {
         let mut ports = with(seed, range(1024, 65_535), &Tunables::default());
         draw(&mut ports, byte, |_| true).unwrap()
@@ -125,7 +125,7 @@ fn destinations_start_at_different_ports_and_secrets_decide_where() {
 }
 
 #[test]
-fn connections_to_one_destination_do_not_move_the_order_of_another() {
+fn connections_to_one_destination_keep_the_order_of_others() {
     let mut ports = ports(1024, 65_535);
     let before = draw(&mut ports, 1, |_| true).unwrap();
     for _ in 0..500 {
@@ -179,7 +179,7 @@ fn random_ports_come_in_no_order_and_repeat_with_their_seed() {
 }
 
 #[test]
-fn half_of_the_ports_is_used_up_before_the_other_half_is_touched() {
+fn half_of_the_ports_is_used_before_the_other_half() {
     for (first, last) in [(32_768, 60_999), (1_025, 1_035), (7, 7), (7, 8)] {
         let mut ports = ordered(PortOrder::EvenFirst, first, last);
         let count = usize::from(last - first) + 1;

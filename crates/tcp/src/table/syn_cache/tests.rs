@@ -85,7 +85,7 @@ fn expired_port(due: Option<Due>) -> Option<u16> {
 }
 
 #[test]
-fn an_unanswered_syn_ack_is_repeated_after_1_3_7_15_and_31_seconds_and_given_up_after_63() {
+fn unanswered_syn_ack_repeats_five_times_and_ends_after_63_s() {
     let mut host = Host::new(&Tunables::default());
     let index = host.insert(4000, 0).unwrap();
     for (retry, secs) in [1_u64, 3, 7, 15, 31].into_iter().enumerate() {
@@ -151,7 +151,7 @@ fn a_time_out_is_never_early_and_less_than_a_millisecond_late() {
 }
 
 #[test]
-fn the_round_trip_is_timed_to_a_millisecond_and_only_if_one_syn_ack_was_sent() {
+fn round_trip_is_timed_only_if_one_syn_ack_was_sent() {
     let mut host = Host::new(&Tunables::default());
     let start = Instant::from_nanos(300_000);
     let index = host.cache.insert(host.entry(1), &mut host.listeners, start);
@@ -167,7 +167,7 @@ fn the_round_trip_is_timed_to_a_millisecond_and_only_if_one_syn_ack_was_sent() {
 }
 
 #[test]
-fn an_entry_leaves_from_the_head_the_middle_and_the_tail_of_its_queue() {
+fn entry_leaves_from_head_middle_and_tail_of_its_queue() {
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for order in orders {
         let mut host = Host::new(&Tunables::default());
@@ -213,7 +213,7 @@ fn at_the_bound_in_all_a_syn_is_refused_and_told_the_knob() {
 }
 
 #[test]
-fn at_the_bound_of_its_listener_a_syn_is_refused_and_nobody_elses() {
+fn syn_at_bound_of_its_listener_is_refused_and_others_are_not() {
     let mut host = Host::new(&Tunables::default());
     let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 81);
     let busy =
@@ -230,7 +230,7 @@ fn at_the_bound_of_its_listener_a_syn_is_refused_and_nobody_elses() {
 }
 
 #[test]
-fn at_the_bound_in_all_the_oldest_of_those_drawn_makes_room_whose_listener_it_be() {
+fn full_cache_evicts_oldest_of_drawn_entries_of_any_listener() {
     let mut host = Host::new(&Tunables { max_syn_entries: 4, ..Tunables::default() });
     for (port, millis) in [(1, 0), (2, 500), (3, 500), (4, 500)] {
         host.insert(port, millis).unwrap();
@@ -242,7 +242,7 @@ fn at_the_bound_in_all_the_oldest_of_those_drawn_makes_room_whose_listener_it_be
 }
 
 #[test]
-fn old_entries_are_evicted_before_young_ones_and_nobody_can_foresee_which() {
+fn eviction_prefers_old_entries_and_is_unpredictable() {
     let evicted = |seed| {
         let rules = Tunables { max_syn_entries: 1_000, ..Tunables::default() };
         let mut host = Host::new(&rules);
@@ -296,7 +296,7 @@ fn whoever_acknowledged_our_syn_is_not_evicted() {
 }
 
 #[test]
-fn entries_of_a_closed_listener_go_when_they_are_due_and_free_its_number() {
+fn closed_listener_is_freed_as_its_entries_fall_due() {
     let mut host = Host::new(&Tunables::default());
     host.insert(1, 0).unwrap();
     host.insert(2, 0).unwrap();
@@ -378,7 +378,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..200)
 }
 
-/// What an entry should do, kept the slow way: its index, retries and deadline.
+/// The expected state of an entry, kept the slow way: its index, retries and deadline.
 struct Expected {
     index: u32,
     retries: u32,

@@ -29,7 +29,7 @@ pub enum SynStep {
 }
 
 impl SynEntry {
-    /// What a segment with the entry's 4-tuple means for it, by these `rules`; `window` is the
+    /// Judges a segment with the entry's 4-tuple, by these `rules`; `window` is the
     /// receive window that was announced. RFC 9293 3.10.7.4 for SYN-RECEIVED, with RFC 5961 and
     /// RFC 7323 on top.
     ///

@@ -1,4 +1,4 @@
-//! Whether a SYN is answered, or waits for a verdict: where any destination is listened for, an application
+//! The stage of a SYN: answered, or waiting for a verdict: where any destination is listened for, an application
 //! decides about each SYN before anything is sent.
 
 use whimbrel_wire::tcp::TcpFlags;
@@ -7,7 +7,7 @@ use whimbrel_wire::{RawWindow, SeqNum};
 use super::{SynEntry, SynStep};
 use crate::{DropReason, Reply, RxSegment};
 
-/// Who decided to answer a SYN, and what the peer has seen of that.
+/// The decider that had a SYN answered, and what the peer has seen of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SynStage {
     /// Its listener, at once.
@@ -42,7 +42,7 @@ impl SynStage {
 
 /// An entry that a verdict decides about.
 impl SynEntry {
-    /// The same entry, unanswered until it is admitted.
+    /// Returns the entry, unanswered until it is admitted.
     #[must_use]
     pub const fn into_held(mut self) -> Self {
         self.stage = SynStage::Unheard;
@@ -76,7 +76,7 @@ impl SynEntry {
         self.stage = SynStage::Admitted;
     }
 
-    /// What a segment means for a SYN that nobody answered: RFC 9293 3.10.7.2, as if its
+    /// Judges a segment for a SYN that was not answered: RFC 9293 3.10.7.2, as if its
     /// listener were all there is, but that this one SYN is known. Never a challenge, which would tell what
     /// the verdict has yet to: that somebody is there.
     pub fn judge_held(&self, seg: &RxSegment<'_>) -> SynStep {

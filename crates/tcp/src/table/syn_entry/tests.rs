@@ -15,7 +15,7 @@ const ISS: SeqNum = SeqNum::new(5_000);
 const WINDOW: WindowSize = WindowSize::new(65_535);
 const SYN_TSVAL: u32 = 700;
 
-/// What a SYN of a modern client carries.
+/// The options of a modern client's SYN.
 fn syn_options() -> TcpOptions {
     TcpOptions {
         mss: Some(Mss::new(1460)),
@@ -163,7 +163,7 @@ mod negotiation {
     }
 
     #[test]
-    fn a_peer_that_does_not_scale_its_own_windows_still_enables_scaling() {
+    fn peer_with_scale_zero_still_enables_scaling() {
         let options = TcpOptions { window_scale: Some(WindowScale::ZERO), ..syn_options() };
         let entry = SynEntry::from_syn(&syn(options), open(), &Tunables::default());
         assert!(entry.is_scaled());
@@ -172,7 +172,7 @@ mod negotiation {
     }
 
     #[test]
-    fn the_time_wait_record_to_bring_back_is_kept_even_if_it_is_the_first() {
+    fn first_time_wait_record_can_be_brought_back() {
         let open = PassiveOpen { time_wait: Some(0), ..open() };
         let entry = SynEntry::from_syn(&syn(syn_options()), open, &Tunables::default());
         assert_eq!(entry.time_wait(), Some(0));
@@ -203,7 +203,7 @@ mod third_segment {
     }
 
     #[test]
-    fn an_ack_of_anything_else_is_answered_by_a_reset_and_the_entry_stays() {
+    fn ack_of_anything_else_is_reset_and_the_entry_stays() {
         for wrong in [ISS, ISS + 2, ISS - 1, ISS + 0x8000_0000] {
             let reset = Reply {
                 seq: wrong,
@@ -228,7 +228,7 @@ mod third_segment {
     }
 
     #[test]
-    fn text_that_begins_before_the_window_and_ends_in_it_is_acceptable() {
+    fn text_that_ends_in_the_window_is_acceptable() {
         let ack = header(TcpFlags::ACK, IRS, ISS + 1, at_tsval(SYN_TSVAL));
         assert_eq!(judge(&entry(), ack, b"x"), SynStep::Challenge(DropReason::OldData));
         assert_eq!(judge(&entry(), ack, b"xy"), SynStep::Complete);
@@ -267,7 +267,7 @@ mod resets {
     }
 
     #[test]
-    fn elsewhere_in_the_window_it_is_challenged_and_outside_it_is_ignored() {
+    fn reset_in_window_is_challenged_and_outside_is_ignored() {
         let challenged = SynStep::Challenge(DropReason::ResetChallenged);
         let ignored = SynStep::Drop(DropReason::ResetOutsideWindow);
         let at = |offset| verdict(TcpFlags::RST, IRS + offset, SeqNum::new(0));
@@ -317,7 +317,7 @@ mod repeated_syns {
     }
 
     #[test]
-    fn options_that_the_repeated_syn_leaves_out_are_withdrawn_and_none_is_added() {
+    fn repeated_syn_withdraws_missing_options_and_adds_none() {
         let mut entry = entry();
         let bare = syn(TcpOptions::default());
         assert_eq!(judge(&entry, bare, &[]), SynStep::Repeat);
@@ -337,7 +337,7 @@ mod repeated_syns {
     }
 
     #[test]
-    fn another_syn_is_challenged_wherever_it_lies_and_whatever_it_carries() {
+    fn other_syn_is_challenged_wherever_and_whatever_it_is() {
         let challenged = SynStep::Challenge(DropReason::SynChallenged);
         for seq in [IRS + 1, IRS + 100, IRS - 1, IRS + 0x8000_0000] {
             assert_eq!(verdict(TcpFlags::SYN, seq, SeqNum::new(0)), challenged);

@@ -23,7 +23,7 @@ use crate::tunables::{
 };
 use crate::verdict::{DropReason, Reply};
 
-/// What to do about a SYN that asks to open (without ACK and RST) and meets a record.
+/// The reaction to a SYN that asks to open (without ACK and RST) and meets a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum SynVerdict {
@@ -80,7 +80,7 @@ pub enum RstVerdict {
     Ignore,
 }
 
-/// Whether a connection of ours may take a record's place and port.
+/// The verdict on a connection of ours that would take a record's place and port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum TakeOver {

@@ -54,7 +54,7 @@ struct RecordChunk {
     len: u16,
 }
 
-/// Where the next record is.
+/// The place of the next record.
 enum Next {
     /// Under the next number, in the same chunk.
     Live,
@@ -263,7 +263,7 @@ impl RecordChunk {
         (offset..CHUNK).find(|offset| self.get(*offset).is_some())
     }
 
-    /// Where a number's record lies: in a thinned chunk, after as many as are kept before it.
+    /// The place of a number's record: in a thinned chunk, after as many as are kept before it.
     #[inline]
     fn place(&self, offset: usize) -> Option<usize> {
         match &self.kept {
@@ -272,7 +272,7 @@ impl RecordChunk {
         }
     }
 
-    /// Where a record lies among those that a thinned chunk keeps, if it is one of them.
+    /// The place of a record among those that a thinned chunk keeps, if it is one of them.
     #[inline(never)]
     fn place_among(kept: &[u64; CHUNK / 64], offset: usize) -> Option<usize> {
         let (word, bit) = (offset / 64, 1_u64 << (offset % 64));

@@ -205,7 +205,7 @@ impl Waiting {
 }
 
 #[test]
-fn under_random_reuse_a_record_and_its_slot_cost_64_bytes_at_most() {
+fn record_and_slot_cost_64_bytes_at_most_under_random_reuse() {
     let mut waiting = Waiting::default();
     waiting.grow(150_000);
     waiting.reuse(10);

@@ -1,7 +1,7 @@
 use super::Aged;
 
 #[test]
-fn at_the_bound_the_oldest_goes_and_what_is_noted_again_is_young() {
+fn oldest_goes_at_the_bound_and_noting_again_makes_young() {
     let mut aged = Aged::<u8, char, 2>::new();
     aged.note(1, 'a');
     aged.note(2, 'b');

@@ -24,7 +24,7 @@ fn at(secs: u64) -> Instant {
 }
 
 #[test]
-fn a_cookie_is_for_every_port_of_its_server_and_the_last_one_counts() {
+fn cookie_serves_all_ports_of_its_server_and_the_last_counts() {
     let mut cache = FastOpenCache::new();
     cache.store(&service(1, 80), known(1, 1460));
     assert_eq!(cache.find(&service(1, 443)), Some(known(1, 1460)));
@@ -40,7 +40,7 @@ fn a_cookie_is_for_every_port_of_its_server_and_the_last_one_counts() {
 }
 
 #[test]
-fn at_the_bound_the_server_that_was_silent_for_longest_is_forgotten() {
+fn full_cache_forgets_the_longest_silent_server() {
     let mut cache = FastOpenCache::new();
     for host in 0..MOST as u32 {
         cache.store(&service(host, 80), known(1, 1460));

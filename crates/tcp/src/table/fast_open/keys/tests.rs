@@ -13,7 +13,7 @@ fn keys() -> FastOpenKeys {
 }
 
 #[test]
-fn a_cookie_is_good_for_the_address_that_it_was_granted_to_and_no_other() {
+fn cookie_is_valid_only_for_the_address_it_was_granted_to() {
     let cookie = keys().grant(&SERVER, &CLIENT);
     assert_eq!(cookie.cookie().len(), 8);
     assert_eq!(keys().judge(&SERVER, &CLIENT, &cookie), CookieVerdict::Valid);

@@ -116,7 +116,7 @@ impl Towards {
 }
 
 #[test]
-fn every_port_is_found_while_all_others_are_in_use_and_the_longest_waiting_is_named() {
+fn last_free_port_is_found_and_the_longest_waiting_is_named() {
     for order in PortOrder::ALL {
         let mut towards = Towards::new(range(32_768, 35_767), *order);
         let mut opened = Vec::new();
@@ -145,7 +145,7 @@ fn every_port_is_found_while_all_others_are_in_use_and_the_longest_waiting_is_na
 }
 
 #[test]
-fn ports_that_waited_before_there_was_a_map_are_found_in_their_order() {
+fn ports_that_waited_before_the_map_are_found_in_order() {
     let mut towards = Towards::new(range(1_000, 1_099), PortOrder::DoubleHash);
     let opened: Vec<_> = (0..FEW).map(|_| towards.open().expect("a free port")).collect();
     // Those opened last close first.
@@ -187,7 +187,7 @@ fn a_peer_that_refuses_gets_the_least_recently_used_port() {
 }
 
 #[test]
-fn one_that_answers_while_it_waits_keeps_no_other_from_being_named() {
+fn answering_record_keeps_no_other_from_being_named() {
     // Looked up one by one, and by a map.
     for count in [10, 200] {
         let mut towards = Towards::new(range(1_000, 999 + count), PortOrder::DoubleHash);

@@ -88,7 +88,7 @@ fn freebsd_and_gvisor_look_at_the_sequence_number_alone() {
 }
 
 #[test]
-fn linux_takes_what_is_newer_by_either_and_older_by_no_timestamp() {
+fn linux_takes_newer_by_either_and_older_by_no_timestamp() {
     let and_half: Vec<i64> = [-HALF].into_iter().chain(ABOVE).collect();
     assert_eq!(accepted_gaps(SynInTimeWait::Linux, 0), and_half);
     assert_eq!(accepted_gaps(SynInTimeWait::Linux, 1), GAPS);
@@ -151,7 +151,7 @@ fn resets_end_records_as_the_policy_says() {
 const INTERVAL: Duration = Duration::from_millis(500);
 
 #[test]
-fn a_record_challenges_at_most_once_per_interval_and_at_least_every_530_ms() {
+fn record_challenges_once_per_interval_530_ms_at_least() {
     // Also where 32-bit ticks and 16-bit stamps wrap.
     for start in [0, 1, 8, 65_535 * 8, 524_280, u32::MAX - 250, u32::MAX] {
         let mut record = plain();
@@ -264,7 +264,7 @@ fn what_lies_outside_the_window_is_acknowledged() {
 }
 
 #[test]
-fn a_syn_that_asks_for_no_new_connection_is_challenged_wherever_it_lies() {
+fn syn_that_opens_nothing_is_challenged_wherever_it_lies() {
     for flags in [TcpFlags::SYN_ACK, TcpFlags::SYN | TcpFlags::FIN] {
         for seq in [RCV_NXT - 1, RCV_NXT, RCV_NXT + 1_000, RCV_NXT + (1 << 30)] {
             let syn = segment(flags, seq, &[], None);
@@ -280,7 +280,7 @@ fn a_syn_that_asks_for_no_new_connection_is_challenged_wherever_it_lies() {
 }
 
 #[test]
-fn of_what_lies_in_the_window_only_what_both_sides_end_with_is_not_answered() {
+fn only_the_final_ack_in_the_window_is_not_answered() {
     let (ack, push, urgent) =
         (TcpFlags::ACK, TcpFlags::ACK | TcpFlags::PSH, TcpFlags::ACK | TcpFlags::URG);
     // SEQ less RCV.NXT, ACK less SND.NXT; and whether it is answered, by default and where `tw.empty`
@@ -316,7 +316,7 @@ fn of_what_lies_in_the_window_only_what_both_sides_end_with_is_not_answered() {
 }
 
 #[test]
-fn a_segment_without_ack_is_dropped_and_without_timestamp_by_rule() {
+fn segment_without_ack_drops_and_without_timestamp_by_rule() {
     let no_ack = segment(TcpFlags::FIN, RCV_NXT, &[], None);
     assert_eq!(
         plain().judge_segment(&no_ack, &Tunables::default()),

@@ -25,7 +25,7 @@ fn tag(ring: &Ring, number: u32) -> Option<u32> {
 }
 
 #[test]
-fn records_leave_in_the_order_in_which_they_came_across_the_end_of_numbers() {
+fn records_leave_in_order_across_the_end_of_numbers() {
     let mut ring = about_to_wrap();
     for value in 0..3 * BLOCK {
         push(&mut ring, value);
@@ -52,7 +52,7 @@ fn a_number_that_was_not_handed_out_or_has_gone_names_nothing() {
 }
 
 #[test]
-fn one_record_that_nobody_reuses_does_not_hold_the_memory_of_millions_that_went() {
+fn one_unused_record_does_not_hold_memory_of_millions() {
     let mut ring = Ring::new();
     let stubborn = push(&mut ring, 0);
     for value in 1..5_000_000 {
@@ -89,7 +89,7 @@ fn reuse_at_random(ring: &mut Ring, live: &mut [u32], times: u32) {
 }
 
 #[test]
-fn under_random_reuse_a_live_record_costs_a_tenth_more_than_itself() {
+fn live_record_costs_a_tenth_more_under_random_reuse() {
     let (ring, live) = reused_at_random(100_000);
     let each = ring.memory() as f64 / 100_000.0;
     assert!(each < 54.0, "{each} bytes");
