@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use tokio::sync::oneshot;
-use whimbrel_stack::{Answer, SynRequest, ListenerId, Shard, SynHandle, Withdrawal};
+use whimbrel_stack::{Answer, ListenerId, Shard, SynHandle, SynRequest, Withdrawal};
 use whimbrel_wire::Flow;
 
 use crate::cell::Settings;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc::{Permit, Sender};
 use tokio::sync::oneshot;
-use whimbrel_stack::{Answer, SynRequest, SynHandle, Withdrawal};
+use whimbrel_stack::{Answer, SynHandle, SynRequest, Withdrawal};
 
 use crate::backlog::Accepted;
 use crate::cell::Settings;

@@ -298,7 +298,7 @@ pub use whimbrel_stack::shard::{ConnectError as ConnectStartError, NotLocal};
 pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
 pub use whimbrel_stack::{Ping, PingError, PingFailure, Pong};
 pub use whimbrel_tcp::cc;
-pub use whimbrel_tcp::conn::{BufferSize, Limit, TcpInfoCounts, State, Tally};
+pub use whimbrel_tcp::conn::{BufferSize, Limit, State, Tally, TcpInfoCounts};
 pub use whimbrel_tcp::recovery::CaState;
 pub use whimbrel_tcp::{CloseReason, Counters, Tunables};
 pub use whimbrel_udp::{

@@ -171,12 +171,7 @@ impl TcpHost {
 
     /// The values that segments of an entry advertise.
     #[inline(never)]
-    pub(crate) fn advertised(
-        &self,
-        cx: &Context,
-        net: &Net,
-        entry: &SynEntry,
-    ) -> AdvertisedValues {
+    pub(crate) fn advertised(&self, cx: &Context, net: &Net, entry: &SynEntry) -> AdvertisedValues {
         let (mss, limit) = if self.passive.has_defaults(net, entry) {
             (net.ip.mss_to(entry.remote_addr()), cx.tunables.recv_buffer)
         } else {
@@ -225,8 +220,8 @@ impl TcpHost {
     /// The window of a connection whose handshake a cookie completes while all of the budget is used.
     pub(crate) fn narrow_window(&self, cx: &Context, net: &Net, entry: &SynEntry) -> WindowSize {
         let usual = self.advertised(cx, net, entry).window;
-        let narrow =
-            Budget::MEMORY_LIMITED_SEGMENTS * u32::from(self.passive.listener_mss(cx, net, entry).get());
+        let narrow = Budget::MEMORY_LIMITED_SEGMENTS
+            * u32::from(self.passive.listener_mss(cx, net, entry).get());
         usual.min(WindowSize::new(narrow))
     }
 
