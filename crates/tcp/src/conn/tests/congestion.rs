@@ -151,7 +151,7 @@ fn a_transfer_runs_by_the_window_of_another_algorithm() {
 }
 
 #[test]
-fn another_algorithm_hears_of_each_byte_once_where_one_in_a_hundred_segments_is_lost() {
+fn algorithm_is_told_of_each_byte_once_at_one_percent_loss() {
     let (mut pair, heard) = pair();
     pair.lose = |number, flying| !flying.text.is_empty() && number % 100 == 5;
     let mut octets = 0;
@@ -165,7 +165,7 @@ fn another_algorithm_hears_of_each_byte_once_where_one_in_a_hundred_segments_is_
 }
 
 #[test]
-fn an_algorithm_that_makes_no_sense_harms_no_more_than_its_own_connection() {
+fn senseless_algorithm_harms_only_its_own_connection() {
     for window in [0, 1, 1_000, u32::MAX] {
         let mut pair = Pair::established(&Tunables::default());
         let make: MakeAlgorithm = Arc::new(move || Box::new(Always(window)));
