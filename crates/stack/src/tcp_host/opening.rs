@@ -3,7 +3,7 @@
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::conn::{Marking, RareOptions, initial_window};
-use whimbrel_tcp::table::{Due, Families, FlowHash, Kind, Record, SynEntry, SynStep};
+use whimbrel_tcp::table::{Due, Families, FlowHash, Kind, PassiveOpen, Record, SynEntry, SynStep};
 use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, Verdict};
 use whimbrel_wire::Endpoint;
 
@@ -81,7 +81,15 @@ impl TcpHost {
         let Some(iss) = self.choose_iss(cx, net, key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
-        let open = found.passive_open(listener, iss, scale_limit, opening);
+        // Not `FoundSegment::passive_open`, which took an instruction more of each SYN.
+        let open = PassiveOpen {
+            remote: key.remote,
+            local_index: key.local_index,
+            listener,
+            iss,
+            scale_limit,
+            time_wait: opening.kept(),
+        };
         let syn = &found.arrival.segment.header;
         let mut entry = SynEntry::from_syn(syn, open, &cx.tunables);
         // Only now that there is room for an entry: without a good cookie it opens as any other SYN.
