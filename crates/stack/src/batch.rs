@@ -36,12 +36,12 @@ impl TxBatch {
         }
     }
 
-    /// Whether every segment was sent.
+    /// True if every segment was sent.
     pub fn is_empty(&self) -> bool {
         self.sent == self.filled
     }
 
-    /// Whether no place is left.
+    /// True if no place is left.
     pub fn is_full(&self) -> bool {
         self.filled == self.places.len()
     }

@@ -1,4 +1,4 @@
-//! What a shard is told once, at its start.
+//! Configuration of a shard, given once at its start.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ pub struct ShardConfig {
     /// Keys for ISNs, ports, timestamps, cookies and tables: from the system's entropy, or from a
     /// seed where runs must repeat.
     pub secrets: Secrets,
-    /// What the device can do.
+    /// Capabilities of the device.
     pub capabilities: Capabilities,
     /// The addresses of this host, each with the length of its prefix.
     pub addresses: Vec<InterfaceAddress>,
@@ -23,10 +23,10 @@ pub struct ShardConfig {
     pub routes: Vec<Route>,
 }
 
-/// What a device can do, and what the stack must therefore do itself.
+/// Capabilities of a device; what it lacks, the stack does itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
-    /// What its frames begin with.
+    /// The first header of its frames.
     pub medium: Medium,
     /// The largest IP packet that the link carries, bytes (68 ..= 65,535; IPv6 needs 1,280).
     pub mtu: u16,
@@ -38,7 +38,7 @@ pub struct Capabilities {
     /// The device cuts datagrams, too, and completes the checksum of each (`UDP_L4`): `max_super` exceeds
     /// `mtu` and `tx_checksum` holds.
     pub udp_segmentation: bool,
-    /// How flows are spread over several queues.
+    /// The rule that spreads flows over several queues.
     pub steering: Steering,
 }
 
@@ -57,7 +57,7 @@ impl Capabilities {
     }
 }
 
-/// What the frames of a device begin with.
+/// The first header of a device's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Medium {
     /// The IP header: TUN.
@@ -69,12 +69,12 @@ pub enum Medium {
     },
 }
 
-/// How a device with several queues chooses one for a flow.
+/// The rule by which a device with several queues chooses one for a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Steering {
     /// One queue, or no rule: a shard must forward what belongs to another.
     None,
-    /// The same queue for all of a flow, by a rule that is not known.
+    /// One queue for all of a flow, by a rule that is not known.
     Consistent,
     /// `(source port ^ destination port) / 2 mod queues`, so that a shard can draw ports that come
     /// home. Halved, because the lowest bit says little: Linux' clients take even ports first.
@@ -95,7 +95,7 @@ impl Steering {
         }
     }
 
-    /// Whether segments between these ports come in by this queue; where that cannot be computed,
+    /// True if segments between these ports come in by this queue; where that cannot be computed,
     /// they are taken as they come. The two directions are alike.
     pub const fn maps_to_this_queue(self, one: u16, other: u16) -> bool {
         match self {
@@ -123,7 +123,7 @@ pub struct InterfaceAddress {
     pub prefix_len: u8,
 }
 
-/// Where packets to a network go.
+/// A route: the next hop of packets to a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
     /// Any address of the network; its host bits do not matter.
@@ -135,6 +135,6 @@ pub struct Route {
     /// Among routes of one prefix the least metric wins, then the first given; the others are for when
     /// its gateway does not answer (RFC 1122 3.3.1.4).
     pub metric: u32,
-    /// What is known of the paths over it.
+    /// Path metrics of the paths over it.
     pub metrics: RouteMetrics,
 }

@@ -8,7 +8,7 @@ use crate::ip::Unreachable;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SynHandle {
     pub(crate) index: u32,
-    /// How many the place had before, modulo 2^16: whoever resets his SYN and sends it again in the same moment
+    /// Number of entries the place had before, modulo 2^16: a peer that resets its SYN and repeats it at once
     /// gets the same ISS (RFC 6528).
     pub(crate) generation: u16,
     /// Our ISS, by which those are told apart between which the generation went round.
@@ -18,13 +18,13 @@ pub struct SynHandle {
 /// A SYN that waits for an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SynRequest {
-    /// What it is answered by.
+    /// The handle that an answer names.
     pub syn: SynHandle,
-    /// Whom it is from, and for.
+    /// Its source and its destination.
     pub flow: Flow,
 }
 
-/// What the peer of a SYN is to see.
+/// The answer that the peer of a SYN gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Answer {

@@ -1,4 +1,4 @@
-//! What a caller can do wrong: each error names the limit, the value and the remedy.
+//! Errors of callers: each names the limit, the value and the remedy.
 
 use core::fmt;
 use core::time::Duration;
@@ -15,15 +15,15 @@ pub enum ConfigError {
     PrefixLength {
         /// The length that was given.
         len: u8,
-        /// What the family has.
+        /// Bits of an address of this family.
         bits: u8,
     },
     /// No address, or too many.
     #[error("a host needs 1 to {most} addresses, {count} were given")]
     AddressCount {
-        /// How many were given.
+        /// Number given.
         count: usize,
-        /// How many there may be.
+        /// The most there may be.
         most: usize,
     },
     /// A link that cannot carry the least packet of a family that this host has an address of.
@@ -47,7 +47,7 @@ pub enum ConfigError {
     /// The unspecified address, or one of several hosts.
     #[error("{0} names no single host: give a unicast address, as in 10.9.0.2 or fd09::2")]
     NotAHost(Address),
-    /// The same address twice.
+    /// An address is given twice.
     #[error("address {0} is given twice: give it once")]
     DuplicateAddress(Address),
 }
@@ -204,10 +204,10 @@ pub enum ConnectError {
         first: u16,
         /// The last ephemeral port.
         last: u16,
-        /// How many are in use, on all source addresses that were tried, of those that come home
+        /// Number in use, on all source addresses that were tried, of those that come in
         /// to this shard.
         in_use: u32,
-        /// How many wait in TIME-WAIT there.
+        /// Number in TIME-WAIT there.
         waiting: u32,
         /// When the next of those comes free, or may be taken over, if nothing changes.
         next: Option<Duration>,
@@ -221,7 +221,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// What another shard of the same host said of the same peer, after this: where both are out of
+    /// Adds what another shard of the same host said of the same peer: where both are out of
     /// ports, the figures of both.
     #[must_use]
     pub fn and_then(self, other: Self) -> Self {

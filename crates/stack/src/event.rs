@@ -1,4 +1,4 @@
-//! What an application learns of its connections.
+//! Events that an application receives of its connections.
 
 use bytes::Bytes;
 use whimbrel_tcp::CloseReason;
@@ -36,7 +36,7 @@ pub enum Event {
     Udp(UdpHandle),
 }
 
-/// What there is to read.
+/// The result of a read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recv {
     /// The next bytes of the stream; never empty.

@@ -9,7 +9,7 @@ pub struct RxFrame<'a> {
     /// The frame: from the IP header on, where the device is of [`Medium::Ip`](crate::Medium::Ip),
     /// else from the Ethernet header on.
     pub octets: &'a [u8],
-    /// What the device knows of it.
+    /// Metadata from the device.
     pub meta: SegMeta,
     /// The chunk of the shard's [pool](crate::Shard::chunk_pool) that the frame lies in, alone: long text may
     /// stay there. `None`: in other memory, so that what is kept of it is copied.

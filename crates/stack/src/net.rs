@@ -41,7 +41,7 @@ pub(crate) struct Net {
     pub(crate) ip: IpLayer,
     /// Its Ethernet, if the device has one.
     pub(crate) link: Option<Link>,
-    /// What each packet is looked at for before it leaves. As long as there is nothing, a packet of a stream
+    /// Checks of each packet before it leaves. Without any, a packet of a stream
     /// to another host pays one comparison.
     checks: PacketChecks,
     looped: LoopbackQueue,
@@ -51,7 +51,7 @@ pub(crate) struct Net {
     pub(crate) unclaimed: Unclaimed,
 }
 
-/// What packets are looked at for before they leave.
+/// Checks of packets before they leave.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct PacketChecks {
     /// True if each is checked for a destination that is this host itself, or has no route any more: from the
@@ -90,7 +90,7 @@ impl Net {
         }
     }
 
-    /// What a frame carries.
+    /// Returns the contents of a frame.
     #[inline(always)]
     fn open<'a>(&self, frame: &'a [u8]) -> Result<FrameContents<'a>, FrameDrop> {
         match &self.link {
@@ -135,7 +135,7 @@ impl Net {
         }
     }
 
-    /// Whether our addresses may be used.
+    /// Returns the state of the check of our addresses.
     pub(crate) fn address_check(&self) -> AddressCheck {
         self.link.as_ref().map_or(AddressCheck::Done, Link::address_check)
     }
@@ -208,7 +208,7 @@ impl Net {
         self.ip.allow_fragments(now, tx);
     }
 
-    /// Whether a packet leaves this host; if it is for itself, it is kept.
+    /// True if a packet leaves this host; if it is for itself, it is kept.
     #[cold]
     #[inline(never)]
     fn leaves(&mut self, tx: &mut TxSegment) -> bool {
@@ -234,18 +234,18 @@ impl Net {
         self.looped.pop()
     }
 
-    /// Whether there is one.
+    /// True if there is one.
     #[inline]
     pub(crate) fn has_looped(&self) -> bool {
         !self.looped.is_empty()
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub(crate) fn looped(&self) -> usize {
         self.looped.len()
     }
 
-    /// The same of one that goes by the wire in any case.
+    /// Addresses a packet that goes by the wire in any case; `false` if it does not leave now.
     fn transmit_to_device(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
         match &mut self.link {
             None => true,
@@ -279,7 +279,7 @@ impl Net {
         }
     }
 
-    /// What is to be told of the next packet that could not leave because its neighbour did not
+    /// Takes the report about the next packet that could not leave because its neighbour did not
     /// answer.
     pub(crate) fn pop_unreachable(&mut self) -> Option<ErrorReport> {
         loop {

@@ -28,9 +28,9 @@ pub struct Profile {
     pub help: &'static str,
     /// The profile whose settings come first, of a variant.
     pub base: Option<&'static Self>,
-    /// What differs from its base, or from the defaults.
+    /// Settings that differ from its base, or from the defaults.
     pub settings: &'static [Setting],
-    /// How the threads of that stack share its connections, if this profile says so.
+    /// The locking by which threads of that stack share its connections, if this profile says so.
     pub locking: Option<Locking>,
 }
 
@@ -41,12 +41,12 @@ pub struct Setting {
     pub name: &'static str,
     /// The value, as it is typed under this name.
     pub value: &'static str,
-    /// What says that the stack has it: a file and what stands there, a manual, a report, a measurement; or
+    /// The evidence that the stack has it: a file and what stands there, a manual, a report, a measurement; or
     /// "assumed".
     pub source: &'static str,
 }
 
-/// How threads share the connections of a host. No tunable: it is for experiments, which put locks
+/// The locking by which threads share the connections of a host. No tunable: it is for experiments, which put locks
 /// around shards that have none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Locking {
@@ -55,7 +55,7 @@ pub enum Locking {
     None,
     /// One lock around all connections, for segments, calls and timers, `accept` included.
     All,
-    /// The same, but `accept` does without: what it takes was complete before it was published.
+    /// As the lock of a listener, but `accept` does without: what it takes was complete before it was published.
     AllButAccept,
 }
 
@@ -111,7 +111,7 @@ impl Profile {
         self.all_settings().map(|(_, it)| it).filter(|it| says(it)).last()
     }
 
-    /// How the threads of that stack share its connections.
+    /// Returns the locking by which threads of that stack share its connections.
     pub fn locking(&self) -> Locking {
         let says = self.lineage().into_iter().flatten().rev().find_map(|profile| profile.locking);
         says.unwrap_or_default()

@@ -114,12 +114,12 @@ impl Shard {
         }
     }
 
-    /// What happened to segments and connections.
+    /// Returns the counters of segments and connections.
     pub fn counters(&self) -> &Counters {
         &self.cx.counters
     }
 
-    /// What happened to packets that never became segments.
+    /// Counters of packets that never became segments.
     pub fn ip_counters(&self) -> &IpCounters {
         &self.net.ip.counters
     }
@@ -160,7 +160,7 @@ impl Shard {
         self.tcp.records.state(handle)
     }
 
-    /// How many of each record live now.
+    /// Returns the number of each kind of record.
     pub fn census(&self) -> Census {
         Census {
             connections: self.tcp.records.connections.0.len(),
@@ -260,7 +260,7 @@ impl Shard {
     }
 }
 
-/// How a call names a connection.
+/// The name of a connection in a call.
 #[derive(Clone, Copy, Debug)]
 enum ConnectionName {
     Index(u32),
@@ -268,7 +268,7 @@ enum ConnectionName {
     Handle(Handle),
 }
 
-/// How many of each record live.
+/// Numbers of each kind of record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Census {
     /// Connections, closed ones that their application still holds included.

@@ -58,7 +58,7 @@ pub(crate) struct TcpHost {
     pub(crate) fast_opens: FastOpens,
     pub(crate) identity: Identity,
     pub(crate) burst: BurstPlaces,
-    /// What a connection sends in its turn, and what of it has not left yet.
+    /// The output of a connection in its turn, and the rest that has not left yet.
     pub(crate) segmentation: SegmentationQueue,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Passive {
 pub(crate) struct Active {
     pub(crate) ports: Ports,
     pub(crate) sources: SourcePool,
-    /// Whom a connection was opened to last: it can be connected to, from this address if the caller
+    /// The last remote address passed to `connect`, with the source address chosen for it if the caller
     /// has no wish.
     pub(crate) last_connect_route: Option<(Address, Option<u16>)>,
     pub(crate) fast_open_cache: FastOpenCache,

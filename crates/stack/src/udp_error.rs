@@ -1,4 +1,4 @@
-//! What a caller can do wrong with datagrams: each error names the limit, the value and the remedy.
+//! Errors of callers that send datagrams: each names the limit, the value and the remedy.
 
 use whimbrel_base::packet::{IcmpError, SoftError};
 use whimbrel_udp::{BindError, QueueError, SocketError};
@@ -55,7 +55,7 @@ pub enum UdpError {
     /// More than a datagram, or the path where it must not be cut, carries.
     #[error("message too long: {len} bytes, and a datagram there carries {most} at most")]
     TooLong {
-        /// What was to be sent, bytes.
+        /// Bytes to be sent.
         len: usize,
         /// The most that can be, bytes.
         most: usize,
@@ -65,7 +65,7 @@ pub enum UdpError {
         "{len} bytes in segments of {segment}: from 1 to {most} datagrams can be handed over at once"
     )]
     Segments {
-        /// What was to be sent, bytes.
+        /// Bytes to be sent.
         len: usize,
         /// The bytes of each datagram.
         segment: u16,

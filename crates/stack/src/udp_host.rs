@@ -23,10 +23,10 @@ use crate::protocol::{PacketProtocol, Protocol};
 use crate::udp_error::{UdpError, socket_error};
 use crate::{RxFrame, TxBatch, UdpHandle};
 
-/// Whom a datagram is for and what its packets say, where that is not what its socket has.
+/// Destination and options of a datagram, where they differ from its socket's.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SendTo {
-    /// Whom it is for; `None`: whom the socket is connected to.
+    /// Its destination; `None`: that of the connected socket.
     pub to: Option<Endpoint>,
     /// From which address of this host; `None`: the socket's own, or by the route. RFC 1122 4.1.3.5: "A
     /// request/response application that uses UDP should use a source address for the response that is
@@ -39,7 +39,7 @@ pub struct SendTo {
     /// perhaps of fewer: up to [64](OutgoingDatagram::MOST_SEGMENTS), each of which the path carries whole (Linux'
     /// `UDP_SEGMENT`). They are cut by the device, if it can, so that all of them cost little more than one.
     pub segment: Option<u16>,
-    /// What its packets say; `None`: as was set on the socket.
+    /// Options of its packets; `None`: as was set on the socket.
     pub options: Option<SendOptions>,
 }
 
@@ -56,7 +56,7 @@ impl SendTo {
         Self { to, source: Some(addr), source_port: Some(port), ..Self::CONNECTED }
     }
 
-    /// Whom the socket is connected to.
+    /// A datagram to the peer that the socket is connected to.
     pub const CONNECTED: Self =
         Self { to: None, source: None, source_port: None, segment: None, options: None };
 
@@ -102,11 +102,11 @@ impl SendTo {
 #[derive(Debug)]
 pub(crate) struct UdpHost {
     pub(crate) sockets: Sockets,
-    /// What of a datagram did not leave yet, where it leaves in fragments.
+    /// The rest of a datagram that leaves in fragments.
     leaving: UdpTransmit,
-    /// What datagrams held when records were counted last, bytes.
+    /// Bytes that datagrams held when records were counted last.
     bytes_counted: usize,
-    /// Where a socket that receives there sent its last datagram, and from which address.
+    /// The last destination of a socket that receives there, and the source address chosen for it.
     last_route: Option<((Local, Address), Address)>,
 }
 
@@ -165,7 +165,7 @@ impl UdpHost {
         )?)
     }
 
-    /// How many datagrams wait to leave.
+    /// Returns the number of datagrams that wait to leave.
     pub(crate) fn unsent(&self) -> usize {
         self.sockets.unsent() + usize::from(!self.leaving.is_empty())
     }
@@ -291,7 +291,7 @@ fn judge_single(routes: &Routes, addr: &Address) -> Result<(), UdpError> {
 
 /// Datagrams among a host's transports.
 impl Protocol for UdpHost {
-    /// Whether datagrams wait to leave.
+    /// True if datagrams wait to leave.
     #[inline]
     fn has_output(&self) -> bool {
         self.sockets.has_out() || !self.leaving.is_empty()
@@ -416,7 +416,7 @@ impl UdpHost {
         }
     }
 
-    /// Whether there is memory for another datagram. They go first where it is short: text was promised
+    /// Returns the room for another datagram. They go first where memory is short: text was promised
     /// room by a window, a datagram was promised nothing.
     fn room(&self, cx: &Context) -> Room {
         let budget = &cx.pool.budget;
@@ -470,7 +470,7 @@ impl UdpHost {
     }
 }
 
-/// What is on its way out in several packets.
+/// Datagrams that leave in several packets.
 #[derive(Default, Debug)]
 struct UdpTransmit {
     /// The rest of a datagram.
@@ -480,12 +480,12 @@ struct UdpTransmit {
 }
 
 impl UdpTransmit {
-    /// Whether nothing is on its way out.
+    /// True if nothing is on its way out.
     const fn is_empty(&self) -> bool {
         self.fragments.is_none() && self.segments.is_none()
     }
 
-    /// What was to leave from an address that is no more does not.
+    /// Drops what was to leave from an address that is no more.
     fn forget(&mut self, addr: &Address) {
         self.fragments.take_if(|rest| rest.local() == addr);
         self.segments.take_if(|rest| rest.from.addr == *addr);

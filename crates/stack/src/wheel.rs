@@ -27,7 +27,7 @@
 
 use whimbrel_base::Instant;
 
-/// What a record holds for the one timer it has: 12 bytes.
+/// The node of a record for its one timer: 12 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerNode {
     /// The node before it, or `LIST` and the number of the list that it heads; [`UNARMED`].
@@ -72,12 +72,12 @@ impl Wheel {
         }
     }
 
-    /// How many timers are armed.
+    /// Returns the number of armed timers.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no timer is armed.
+    /// True if no timer is armed.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -200,7 +200,7 @@ impl Wheel {
         }
     }
 
-    /// Where a timer for `tick` waits.
+    /// Returns the list in which a timer for `tick` waits.
     const fn list_for(&self, tick: u64) -> usize {
         if tick <= self.elapsed {
             return DUE;
@@ -250,7 +250,7 @@ impl TimerNode {
     /// A node that is not armed.
     pub const UNARMED: Self = Self { previous: UNARMED, next: NONE, tick: 0 };
 
-    /// Whether it is armed.
+    /// True if it is armed.
     #[inline]
     pub const fn is_armed(&self) -> bool {
         self.previous != UNARMED

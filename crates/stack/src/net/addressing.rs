@@ -116,7 +116,7 @@ impl Net {
         Ok(())
     }
 
-    /// Whether a router at `addr` could be reached without another. Every Ethernet has the link-local
+    /// True if a router at `addr` could be reached without another. Every Ethernet has the link-local
     /// network of IPv6, whether this host has an address in it or not.
     fn is_neighbour(&self, addr: &Address) -> bool {
         let is_host = !addr.is_unspecified()

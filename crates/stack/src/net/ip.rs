@@ -39,34 +39,34 @@ use whimbrel_wire::EthernetHeader;
 
 use crate::{Capabilities, Medium};
 
-/// What a host is to its networks.
+/// The internet layer of a host.
 #[derive(Debug)]
 pub struct IpLayer {
-    /// What the device can do.
+    /// Capabilities of the device.
     pub capabilities: Capabilities,
     /// The addresses of this host, numbered.
     pub addresses: Addresses,
     /// To which gateway packets go, by longest prefix.
     pub routes: Routes,
-    /// What happened to packets that never became segments.
+    /// Counters of packets that never became segments.
     pub counters: IpCounters,
     /// Fragments that wait for others.
     pub(crate) reassembly: Reassembly,
     /// Counters of packets that leave in fragments.
     pub(crate) identifications: Identifications,
-    /// What paths were found to carry.
+    /// MTUs of paths.
     pub(crate) path_mtus: PathMtus,
-    /// The same of what was said of datagrams, which segments need not believe.
+    /// MTUs of paths by reports about datagrams, which segments need not believe.
     pub(crate) datagram_mtus: PathMtus,
-    /// The same of what was said of echo replies, which anybody can say: nothing else believes it.
+    /// MTUs of paths by reports about echo replies, which anybody can forge: nothing else believes them.
     pub(crate) reply_mtus: PathMtus,
-    /// How many ICMP errors may still be sent.
+    /// Number of ICMP errors that may still be sent.
     pub(crate) error_budget: ErrorBudget,
-    /// Where the packets come from that are read now.
+    /// Origin of the packets that are read now.
     pub(crate) origin: Origin,
 }
 
-/// Where a packet comes from: that decides which addresses it may have (RFC 1122 3.2.1.3).
+/// Origin of a packet, which decides what addresses it may have (RFC 1122 3.2.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     /// From a wire: from somebody else, and for an address that this host has there.

@@ -55,7 +55,7 @@ pub struct Link {
     gateways: Gateways,
     /// Messages of our own that wait to be sent.
     outbox: Outbox,
-    /// Whether our addresses are asked for still, and not used.
+    /// The check of our addresses, during which they are not used.
     probing: Option<Probing>,
     /// Addresses that it may get, and that are asked for.
     tentative: Tentatives,
@@ -66,7 +66,7 @@ pub struct Link {
     counters: LinkCounters,
 }
 
-/// What a frame turned out to be.
+/// The contents of a frame.
 #[derive(Debug)]
 pub(crate) enum FrameContents<'a> {
     /// An IP packet, sent to this station.
@@ -75,7 +75,7 @@ pub(crate) enum FrameContents<'a> {
     LinkControl(LinkControl),
 }
 
-/// What a neighbour said.
+/// A message of a neighbour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LinkControl {
     Arp(ArpPacket, FrameTarget),
@@ -126,7 +126,7 @@ impl Link {
         &self.neighbours
     }
 
-    /// What happened on the link.
+    /// Counters of the link.
     pub fn counters(&self) -> &LinkCounters {
         &self.counters
     }
@@ -282,7 +282,7 @@ impl Link {
     }
 }
 
-/// What its host calls.
+/// Calls of its host.
 impl Link {
     /// From now on it goes by these rules.
     pub(crate) fn set_rules(&mut self, tunables: &Tunables) {
@@ -357,7 +357,7 @@ impl Link {
         }
     }
 
-    /// Whether [`Link::tx`] has something to send.
+    /// True if [`Link::tx`] has something to send.
     pub(crate) fn waits(&self) -> bool {
         self.neighbours.has_ready() || !self.outbox.0.is_empty()
     }
@@ -410,7 +410,7 @@ impl Outbox {
     }
 }
 
-/// Whether this can be one station's address.
+/// True if this can be one station's address.
 fn is_station(mac: MacAddress) -> bool {
     !mac.is_multicast() && mac != MacAddress::default()
 }
@@ -420,14 +420,14 @@ fn readdress(tx: &mut TxSegment, mac: MacAddress) {
     tx.header_room()[..6].copy_from_slice(&mac.0);
 }
 
-/// Where a packet behind the room for its link header goes, and what it is.
+/// Returns the destination and the type of a packet behind the room for its link header.
 fn destination(tx: &TxSegment) -> Option<(Address, EtherType)> {
     let packet = tx.header().get(EthernetHeader::LEN..)?;
     let is_v4 = packet.first()? >> 4 == 4;
     Some((destination_of(packet)?, if is_v4 { EtherType::IPV4 } else { EtherType::IPV6 }))
 }
 
-/// Where an IP packet goes, of which at least the header is there.
+/// Returns the destination of an IP packet, of which at least the header is there.
 pub(crate) fn destination_of(packet: &[u8]) -> Option<Address> {
     match packet.first()? >> 4 {
         4 => Some(Address::from_v4_octets(*packet.get(16..)?.first_chunk::<4>()?)),
@@ -436,6 +436,6 @@ pub(crate) fn destination_of(packet: &[u8]) -> Option<Address> {
     }
 }
 
-/// How many addresses are announced at the start: one burst. A host with more of them is found by
+/// Addresses announced at the start: one burst. A host with more of them is found by
 /// asking, as any other.
 const ANNOUNCED: usize = 64;

@@ -1,4 +1,4 @@
-//! What links and paths carry: the MTU of a link that changes, and path MTUs for others to read.
+//! MTUs of links and paths: the MTU of a link that changes, and path MTUs for others to read.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -49,7 +49,7 @@ impl Net {
     }
 }
 
-/// What a path carries, as datagrams are to know it.
+/// The MTU of a path, as datagrams are to know it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DatagramPath {
     /// The address that the path leads to.
@@ -60,20 +60,20 @@ pub struct DatagramPath {
     pub left: Duration,
 }
 
-/// How far the table of paths was read.
+/// The position up to which the table of paths was read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DatagramPathsSeen([PathsSeen; 2]);
 
 /// News of the paths of datagrams, from [`Shard::datagram_paths`](crate::Shard::datagram_paths).
 #[derive(Debug)]
 pub struct DatagramPathNews {
-    /// What was read before is forgotten, and `paths` are all that there are.
+    /// True if what was read before is forgotten, and `paths` are all that there are.
     pub forgets: bool,
     /// Paths that were heard of since, in no order.
     pub paths: Vec<DatagramPath>,
 }
 
-/// What paths carry, for callers that send datagrams from other threads.
+/// MTUs of paths, for callers that send datagrams from other threads.
 impl Net {
     /// News of the paths of datagrams since `seen`, which is brought up to date.
     #[inline]

@@ -21,11 +21,11 @@ pub struct Ping {
     pub source: Option<Address>,
     /// Bytes of data: 56 by default, up to 65,507 (IPv6: 65,527). The first eight tell it from a forgery.
     pub size: u16,
-    /// How many routers it may pass; `None`: as the tunables have it.
+    /// Hop limit; `None`: as the tunables have it.
     pub hop_limit: Option<u8>,
-    /// Whether it leaves in fragments if the path carries less.
+    /// The permission to leave in fragments if the path carries less.
     pub fragmenting: Fragmenting,
-    /// How long its reply is awaited: a second by default.
+    /// The time for which its reply is awaited: a second by default.
     pub timeout: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Ping {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PingId(pub(crate) u64);
 
-/// What came of an echo request.
+/// The result of an echo request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PingEnd {
     /// The echo request that this is the end of.
@@ -54,7 +54,7 @@ pub struct PingEnd {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Pong {
-    /// Who answered: who was asked.
+    /// The host that answered, which is the one that was asked.
     pub from: Address,
     /// From the request to the reply.
     pub round_trip: Duration,
@@ -105,7 +105,7 @@ pub enum PingError {
     /// More than a packet, or the path where it must not be cut, carries.
     #[error("{len} bytes of data, and an echo request there carries {most} at most")]
     TooLong {
-        /// What was to be sent.
+        /// Bytes to be sent.
         len: usize,
         /// The most that can be.
         most: usize,
@@ -141,7 +141,7 @@ pub(crate) struct Waiting {
     pub(crate) nonce: u64,
     sent: Instant,
     deadline: Instant,
-    /// How often it was sent anew because a path carried less.
+    /// Number of times it was sent anew because a path carried less.
     cuts: u8,
 }
 
@@ -276,7 +276,7 @@ impl Pings {
     }
 }
 
-/// What a report did.
+/// The effect of a report.
 #[derive(Debug)]
 pub(crate) enum Reported {
     /// It is about nothing that is under way.

@@ -11,7 +11,7 @@ use whimbrel_wire::Address;
 
 use crate::ip::{Datagram, ErrorOut, FlowKey};
 
-/// What waits to be sent beside the connections' segments.
+/// A packet that waits to be sent and is no connection's segment.
 #[derive(Debug)]
 pub(crate) enum PendingReply {
     /// A segment that no connection sends: a reset or an acknowledgment.
@@ -31,7 +31,7 @@ pub(crate) enum PendingReply {
 }
 
 impl PendingReply {
-    /// Whether it leaves from `addr`, of which `local` is the number.
+    /// True if it leaves from `addr`, of which `local` is the number.
     fn is_from(&self, local: u16, addr: &Address) -> bool {
         match self {
             Self::Reply(key, ..) => key.local_index == local,
@@ -43,7 +43,7 @@ impl PendingReply {
         }
     }
 
-    /// How many may wait for it to wait as well.
+    /// Returns the most replies that may wait if it is to wait as well.
     #[inline]
     const fn most(&self) -> usize {
         match self {
@@ -52,7 +52,7 @@ impl PendingReply {
         }
     }
 
-    /// What it repeats of somebody's packet, bytes.
+    /// Returns the bytes of a received packet that it repeats.
     fn bytes(&self) -> usize {
         match self {
             Self::Reply(..) | Self::SynAck(_) | Self::SynCookie(_) => 0,
@@ -127,7 +127,7 @@ impl Replies {
         Some(pending)
     }
 
-    /// What was to leave from this address of the host's own does not.
+    /// Drops what was to leave from this address of the host's own.
     pub(crate) fn forget(&mut self, local: u16, addr: &Address) {
         self.queue.retain(|pending| !pending.is_from(local, addr));
         self.bytes = self.queue.iter().map(PendingReply::bytes).sum();

@@ -17,7 +17,7 @@ use crate::net::replies::PendingReply;
 /// Packets that nothing here took, for the application that asks.
 #[derive(Default, Debug)]
 pub(crate) struct Unclaimed {
-    /// How many may wait; 0: nobody wants them.
+    /// The most that may wait; 0: none are kept.
     most: usize,
     packets: VecDeque<Bytes>,
 }
@@ -57,7 +57,7 @@ impl Net {
         }
     }
 
-    /// Whether somebody wants a frame that was refused for this reason, and has it now.
+    /// True if somebody wants a frame that was refused for this reason, and has it now.
     pub(crate) fn claim(&mut self, frame: &RxFrame<'_>, reason: FrameDrop) -> bool {
         let wanted = matches!(
             reason,
@@ -151,5 +151,5 @@ fn length_of(packet: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where a UDP header has its checksum.
+/// Offset of the checksum in a UDP header, bytes.
 const UDP_CHECKSUM: usize = 6;

@@ -53,7 +53,7 @@ pub(super) const FREEBSD_15: Profile = Profile {
     locking: None,
 };
 
-/// What packet scripts of others expect: what differs from [`FREEBSD_15`] stands here alone.
+/// The profile that packet scripts of others expect: what differs from [`FREEBSD_15`] stands here alone.
 pub(super) const FREEBSD: Profile = Profile {
     name: "freebsd",
     help: "freebsd-15 without patience for missing timestamps, as its packet scripts expect.",

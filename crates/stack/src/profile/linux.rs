@@ -11,7 +11,7 @@ pub(super) const LINUX_6_18: Profile = Profile {
     locking: None,
 };
 
-/// What packet scripts of others expect: what differs from [`LINUX_6_18`] stands here alone.
+/// The profile that packet scripts of others expect: what differs from [`LINUX_6_18`] stands here alone.
 pub(super) const LINUX: Profile = Profile {
     name: "linux",
     help: "linux-6.18 with the variables that its packet scripts set before they begin.",

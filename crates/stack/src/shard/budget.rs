@@ -1,4 +1,4 @@
-//! What a shard holds, and what it leaves where that is as much as it may.
+//! Memory of a shard, and what it gives back.
 
 use core::time::Duration;
 
@@ -10,20 +10,20 @@ use whimbrel_tcp::recv::ChunkPool;
 use super::Shard;
 use crate::protocol::Protocol;
 
-/// What a shard holds for its peers and applications.
+/// Memory that a shard holds for its peers and applications.
 ///
 /// Not counted is what lies outside of it: chunks between a shard and the tasks of an application,
 /// and what applications keep.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Memory {
-    /// What it holds, bytes: text and records.
+    /// Memory held, bytes: text and records.
     pub held: u64,
     /// Of that, what connections hold of text, received or to be sent, bytes; of each all but the
     /// first 512, which count as part of its record.
     pub text: u64,
-    /// What it may hold: `mem.budget`, bytes.
+    /// The most it may hold: `mem.budget`, bytes.
     pub budget: u64,
-    /// How near the one is to the other.
+    /// The pressure: how near the one is to the other.
     pub pressure: Pressure,
 }
 
@@ -39,7 +39,7 @@ impl core::ops::AddAssign for Memory {
 }
 
 impl Shard {
-    /// What it holds at this moment.
+    /// Returns the memory held at this moment.
     pub fn memory(&self) -> Memory {
         let budget = &self.cx.pool.budget;
         Memory {
@@ -61,7 +61,7 @@ impl Shard {
         self.memory.released.note_held(self.cx.pool.budget.held());
     }
 
-    /// Whether so much less is held than was that the process should have its allocator give memory back
+    /// True if so much less is held than was that the process should have its allocator give memory back
     /// to the system: 64 MiB were, and a quarter of it is left. Says so once.
     ///
     /// An allocator gives back what lies at the end of its memory. What lies in its midst, between what
@@ -76,7 +76,7 @@ impl Shard {
         &mut self.cx.pool.chunks
     }
 
-    /// What everything takes that is of one size, and what fragments do.
+    /// Returns the memory of all records of one size and of fragments, bytes.
     fn records_memory(&self) -> u64 {
         let (records, pool) = (&self.tcp.records, &self.cx.pool);
         // Chunks that no text is in: all but what text takes, be it in chunks or elsewhere. Those count here
@@ -123,7 +123,7 @@ impl MemoryWatch {
     }
 }
 
-/// What was held, and whether much less is.
+/// The most memory held, and whether much less is held now.
 #[derive(Debug, Default)]
 struct Released {
     /// The most since much was let go of, bytes.
@@ -146,7 +146,7 @@ impl Released {
 
 /// Bytes that were held before anything is to be given back to the system.
 const WORTH_RELEASING: u64 = 64 << 20;
-/// How long chunks are kept that nobody needs, at least; at most twice as long.
+/// The least time for which unneeded chunks are kept; at most twice as long.
 const CHUNKS_KEPT: Duration = Duration::from_millis(250);
-/// How often some of them go, where many are to.
+/// The interval at which some of them go, where many are to.
 const TRIMMED_EVERY: Duration = Duration::from_millis(1);

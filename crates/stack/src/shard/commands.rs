@@ -56,7 +56,7 @@ impl Shard {
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
-    /// How many bytes [`Shard::send`] would take now, but for what a buffer grows by; 0 if it is stale.
+    /// Returns the bytes that [`Shard::send`] would take now, but for what a buffer grows by; 0 if it is stale.
     pub fn send_room(&self, handle: Handle) -> usize {
         self.tcp.records.send_room(handle)
     }
@@ -97,7 +97,7 @@ impl Shard {
         read
     }
 
-    /// What can be read, piece by piece; it stays unread, and the window as it is.
+    /// Returns what can be read, piece by piece; it stays unread, and the window stays.
     pub fn peek(&self, handle: Handle) -> impl Iterator<Item = &[u8]> {
         self.tcp.records.peek(handle)
     }
@@ -146,14 +146,14 @@ impl Shard {
     }
 }
 
-/// How an application lets go of a connection.
+/// The call by which an application releases a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReleaseBy {
     Close,
     Abort,
 }
 
-/// What the peer is told of it, if it has to be.
+/// The reset that the peer gets, if it has to.
 struct ResetToSend(FlowKey, Reply, Marking);
 
 impl ReleaseBy {

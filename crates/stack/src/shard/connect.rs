@@ -57,7 +57,7 @@ impl Shard {
         self.tcp.active.set_source_pool(&self.net.ip.addresses, pool)
     }
 
-    /// What `bind` would give to a socket that knows no peer yet: a port at `local` for which
+    /// Draws the port that `bind` would give to a socket without a peer: a port at `local` for which
     /// `is_free` holds, in an order that nobody outside can guess.
     pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
         self.tcp.active.draw_port(local, is_free)
@@ -91,7 +91,7 @@ impl Shard {
         Ok(handle)
     }
 
-    /// Whether a SYN from `local`, or from where the route says, to `remote` would bring text: a
+    /// True if a SYN from `local`, or from where the route says, to `remote` would bring text: a
     /// cookie is known, and nothing failed lately.
     pub fn knows_fast_open_cookie(&self, local: Option<Address>, remote: &Endpoint) -> bool {
         self.tcp.active.knows_cookie(&self.cx, &self.net, local, remote)

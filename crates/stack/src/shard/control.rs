@@ -1,4 +1,4 @@
-//! What an administrator does to a host that runs: other rules, connections dropped by name, what
+//! Control of a host that runs: other rules, connections dropped by name, what
 //! is remembered of paths forgotten.
 
 use alloc::vec::Vec;

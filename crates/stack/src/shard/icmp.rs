@@ -9,7 +9,7 @@ use crate::ip::{ErrorReport, FrameDrop, IcmpReport};
 use crate::protocol::PacketProtocol;
 use crate::{Handle, RxFrame};
 
-/// What ICMP errors said of a connection.
+/// Soft errors of connections.
 impl Shard {
     /// Why segments of this connection did not arrive, as somebody on the path last reported
     /// (RFC 1122 4.2.4.1); forgotten when new data is acknowledged.
@@ -17,7 +17,7 @@ impl Shard {
         self.tcp.records.soft_error(handle)
     }
 
-    /// The same, and it is forgotten: what `SO_ERROR` tells once.
+    /// Takes the soft error of a connection: what `SO_ERROR` returns once.
     pub fn take_soft_error(&mut self, handle: Handle) -> Option<SoftError> {
         self.tcp.records.take_soft_error(handle)
     }

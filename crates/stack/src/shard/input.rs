@@ -50,7 +50,7 @@ impl Shard {
         }
     }
 
-    /// The same of one that is not a segment in plain IPv4.
+    /// Takes in a frame that is not a segment in plain IPv4.
     #[inline(never)]
     fn rx_rare(&mut self, frame: &RxFrame<'_>) {
         let mut whole = Vec::new();
@@ -395,7 +395,7 @@ impl Shard {
     }
 }
 
-/// Whether a packet that was made whole, and so has no options or extension headers, is a datagram.
+/// True if a packet that was made whole, and so has no options or extension headers, is a datagram.
 fn is_udp(packet: &[u8]) -> bool {
     let protocol = match packet.first() {
         Some(0x45) => packet.get(9),

@@ -1,4 +1,4 @@
-//! What must hold of a shard between any two calls: for simulations and tests. Walks everything;
+//! Invariants of a shard between any two calls: for simulations and tests. Walks everything;
 //! nothing on a segment's way asks.
 
 use alloc::collections::BTreeMap;
@@ -9,7 +9,7 @@ use whimbrel_base::Instant;
 
 use super::{EventSource, Shard};
 
-/// What was counted on the walk.
+/// Numbers counted on the walk.
 #[derive(Default)]
 struct Walked {
     linked: usize,
@@ -19,7 +19,7 @@ struct Walked {
 }
 
 impl Shard {
-    /// Whether lists, timers, table, slabs and connections agree; if not, who disagrees.
+    /// Checks that lists, timers, table, slabs and connections agree; the error names what disagrees.
     ///
     /// A connection wants to transmit only if it is dirty; dirty ones stand in the list once. (One
     /// that became dirty and then lost its wish stays listed until [`Shard::tx`] passes it.)

@@ -18,7 +18,7 @@ impl Shard {
         self.tcp.passive.listen(&self.net, at, Families::Own, backlog)
     }
 
-    /// The same; at `::` for IPv4 connections too, if `families` says so.
+    /// Listens as [`Shard::listen`] does; at `::` for IPv4 connections too, if `families` says so.
     pub fn listen_for(
         &mut self,
         at: Endpoint,

@@ -1,4 +1,4 @@
-//! What a host sends to itself, to an address of its own or to 127.0.0.1 and ::1 (RFC 1122 3.2.1.3 (g)),
+//! Packets of a host to itself, to an address of its own or to 127.0.0.1 and ::1 (RFC 1122 3.2.1.3 (g)),
 //! comes in without having been on a wire.
 //!
 //! [`Shard::tx`](super::Shard::tx) puts it aside, and [`Shard::advance`](super::Shard::advance) takes it in,
@@ -50,7 +50,7 @@ impl Shard {
     }
 }
 
-/// What a device would say of it, had it merged what it was to cut.
+/// Returns what a device would say of it, had it merged what it was to cut.
 fn meta_of(segment: &TxSegment) -> SegMeta {
     let checksum = RxChecksum::Verified;
     match segment.gso_size {

@@ -60,7 +60,7 @@ impl Shard {
         self.net.begin_check(self.cx.now);
     }
 
-    /// Whether this host's addresses are in use, asked for, or another station's.
+    /// Returns the state of this host's addresses: in use, asked for, or another station's.
     pub fn address_check(&self) -> AddressCheck {
         self.net.address_check()
     }
@@ -73,7 +73,7 @@ impl Shard {
     }
 }
 
-/// What links and paths carry.
+/// MTUs of links and paths.
 impl Shard {
     /// The largest IP packet that the link carries, bytes.
     pub fn mtu(&self) -> u16 {
@@ -87,7 +87,7 @@ impl Shard {
         self.net.path_mtu(self.cx.now, remote)
     }
 
-    /// What was heard of the paths of datagrams since `seen`, which is brought up to date; `None`: nothing.
+    /// Returns reports on the paths of datagrams since `seen`, which is brought up to date; `None`: none.
     #[inline]
     pub fn datagram_paths(&self, seen: &mut DatagramPathsSeen) -> Option<DatagramPathNews> {
         self.net.datagram_paths(self.cx.now, seen)
@@ -107,7 +107,7 @@ impl Shard {
         self.net.poll_ping()
     }
 
-    /// Whether this host sent itself something that has not come in yet: [`Shard::advance`] is due.
+    /// True if this host sent itself something that has not come in yet: [`Shard::advance`] is due.
     pub fn has_looped(&self) -> bool {
         self.net.has_looped()
     }

@@ -14,7 +14,7 @@ use crate::net::replies::PendingReply;
 use crate::protocol::Protocol;
 use crate::tcp_host::work::{Cause, WorkQueues};
 
-/// What to do next.
+/// Output.
 impl Shard {
     /// Fills `batch` with what is to be sent. Returns whether more waits.
     pub fn tx(&mut self, batch: &mut TxBatch) -> bool {

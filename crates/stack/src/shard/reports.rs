@@ -14,7 +14,7 @@ impl Shard {
         self.tcp.records.snapshot(&self.cx, handle)
     }
 
-    /// How many SYNs it took to open a connection that has just opened; of what is sent again later, it
+    /// Returns the number of SYNs it took to open a connection that has just opened; of what is sent again later, it
     /// counts each segment, too.
     pub fn syns_sent(&self, handle: Handle) -> Option<u32> {
         self.tcp.records.syns_sent(handle)
@@ -30,7 +30,7 @@ impl Shard {
         self.tcp.sockets(&self.net)
     }
 
-    /// How many sockets are in each state. It walks every connection; half-open entries and TIME-WAIT
+    /// Returns the number of sockets in each state. It walks every connection; half-open entries and TIME-WAIT
     /// records are counted already.
     pub fn states(&self) -> StateCounts {
         self.tcp.states()

@@ -1,4 +1,4 @@
-//! What applications set on connections and listeners.
+//! Settings of connections and listeners.
 
 use whimbrel_tcp::cc::{AddError, Algorithm, Algorithms, MakeAlgorithm};
 use whimbrel_tcp::conn::{BufferSize, Cork, KeepAlive, Nagle, SocketOptions};
@@ -22,14 +22,14 @@ impl Shard {
         self.with_handle(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
     }
 
-    /// How many bytes may wait to be acknowledged (`SO_SNDBUF`): a number means what the tunable
+    /// Sets the most bytes that may wait to be acknowledged (`SO_SNDBUF`): a number means what the tunable
     /// `buffers` says, a floor by default.
     pub fn set_send_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
         self.with_handle(handle, |connection, cx| connection.set_send_size(cx, size));
     }
 
-    /// How many bytes may wait to be read (`SO_RCVBUF`): a number means what the tunable `buffers`
+    /// Sets the most bytes that may wait to be read (`SO_RCVBUF`): a number means what the tunable `buffers`
     /// says, a floor by default.
     pub fn set_recv_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
@@ -78,14 +78,14 @@ impl Shard {
         self.with_handle(handle, |connection, cx| connection.set_options(cx, options));
     }
 
-    /// What the connections of a listener inherit: those whose third segment arrives from now on.
+    /// Sets what the connections of a listener inherit: those whose third segment arrives from now on.
     /// What the SYN-ACK says of it (MSS, window, its scale, time to live) counts from the next SYN
     /// on. Returns whether `listener` names one.
     pub fn set_listener_options(&mut self, listener: ListenerId, options: &SocketOptions) -> bool {
         self.tcp.passive.listeners.set_options(listener, options)
     }
 
-    /// How many complete connections may wait for [`Shard::accept`] (0: none, for now). Returns
+    /// Sets the most complete connections that may wait for [`Shard::accept`] (0: none, for now). Returns
     /// whether `listener` names one.
     pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
         self.tcp.passive.listeners.set_backlog(listener, backlog)

@@ -71,24 +71,24 @@ impl Shard {
         self.packets.udp.sockets.recv(handle)
     }
 
-    /// The same, and it stays.
+    /// Returns the datagram that has waited for longest, which stays.
     pub fn udp_peek(&self, handle: UdpHandle) -> Option<&Received> {
         self.packets.udp.sockets.peek(handle)
     }
 
-    /// What was last heard of what a connected socket had sent (RFC 1122 4.1.3.3); it is forgotten by
+    /// Takes the last error about what a connected socket had sent (RFC 1122 4.1.3.3); it is forgotten by
     /// that, and ends nothing: what `SO_ERROR` tells.
     pub fn udp_take_error(&mut self, handle: UdpHandle) -> Option<SocketError> {
         self.packets.udp.sockets.take_error(handle)
     }
 
-    /// What the socket's packets say from now on, where a datagram says nothing else: hop limit, traffic
+    /// Sets the defaults of the socket's packets, where a datagram says nothing else: hop limit, traffic
     /// class, and whether they may be cut (RFC 1122 4.1.4).
     pub fn udp_set_options(&mut self, handle: UdpHandle, options: SendOptions) {
         self.packets.udp.sockets.set_options(handle, options);
     }
 
-    /// How many bytes may wait to be received (`SO_RCVBUF`), from 2 KiB to `buffers.recv.max`; what each
+    /// Sets the most bytes that may wait to be received (`SO_RCVBUF`), from 2 KiB to `buffers.recv.max`; what each
     /// datagram takes beside its data counts.
     pub fn udp_set_recv_size(&mut self, handle: UdpHandle, bytes: usize) {
         self.packets
@@ -97,7 +97,7 @@ impl Shard {
             .set_recv_size(handle, bytes.min(self.cx.tunables.recv_buffer_max as usize));
     }
 
-    /// How many bytes may wait to be sent (`SO_SNDBUF`), from 2 KiB to `buffers.send.max`.
+    /// Sets the most bytes that may wait to be sent (`SO_SNDBUF`), from 2 KiB to `buffers.send.max`.
     pub fn udp_set_send_size(&mut self, handle: UdpHandle, bytes: usize) {
         self.packets
             .udp

@@ -252,7 +252,7 @@ impl TcpHost {
 }
 
 impl Passive {
-    /// What is new of handshakes for any destination.
+    /// Returns the next event of handshakes for any destination.
     #[inline]
     pub(crate) fn next_dial(&mut self) -> Option<Event> {
         if self.dials.news.is_empty() { None } else { self.next_dial_news() }
@@ -294,10 +294,10 @@ impl TcpHost {
 pub(crate) struct PendingDials {
     /// Their places among half-open entries, the oldest first.
     by_age: BTreeMap<u64, u32>,
-    /// The same of each destination: the number of its address, its port, and when the handshake began.
+    /// Their places by destination: the number of its address, its port, and when the handshake began.
     by_destination: BTreeMap<(u16, u16, u64), u32>,
     next_serial: u64,
-    /// What an application has yet to hear: of each listener and each handshake that it was asked about once.
+    /// Events that an application has yet to receive: each listener and each handshake once.
     pub(crate) news: VecDeque<Event>,
     /// Connections that it has yet to take.
     opened: BTreeMap<SynHandle, u32>,
@@ -336,7 +336,7 @@ impl PendingDials {
         self.by_age.remove(&place.2);
     }
 
-    /// Where those to the destination of `key` are.
+    /// Returns the range of those to the destination of `key`.
     const fn to(key: &FlowKey) -> RangeInclusive<(u16, u16, u64)> {
         let (addr, port) = (key.local_index, key.local_port);
         (addr, port, 0)..=(addr, port, u64::MAX)
@@ -352,8 +352,8 @@ impl PendingDials {
     }
 }
 
-/// How many handshakes there may be while the memory budget is used up: one more destination's.
+/// The most handshakes while the memory budget is used up: one more destination's.
 const MOST_WITHOUT_MEMORY: usize = Listener::MOST_BY_VERDICT_TO_ONE as usize;
-/// How many addresses have no number before a burst, if there is anything in TIME-WAIT to be given up: twice
+/// The numbers free before a burst, if there is anything in TIME-WAIT to be given up: twice
 /// the frames of one, some of which may bring others.
 const SPARE_ADDRESSES: usize = 2 * BURST;

@@ -17,7 +17,7 @@ use crate::ip::Arrival;
 use crate::tcp_host::records::Records;
 
 impl Records {
-    /// How many of those `behind` a segment go with it.
+    /// Returns the number of segments `behind` one that go with it.
     #[inline(always)]
     pub(crate) fn coalescible(
         &self,
@@ -102,7 +102,7 @@ pub(crate) fn join<'a>(
     FoundSegment { arrival, hash: first.hash, record: first.record }
 }
 
-/// Whether a segment says nothing beside its text, its acknowledgment and its timestamps.
+/// True if a segment says nothing beside its text, its acknowledgment and its timestamps.
 fn is_plain(segment: &RxSegment<'_>) -> bool {
     let (header, meta) = (&segment.header, segment.meta);
     let flags = header.flags;

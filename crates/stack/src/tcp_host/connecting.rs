@@ -1,4 +1,4 @@
-//! How connections begin from this side: the peer, our end of it, and the SYN.
+//! Active openings: the peer, our endpoint, and the SYN.
 
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::Context;
@@ -118,7 +118,7 @@ impl TcpHost {
 }
 
 impl Active {
-    /// Whether `remote` can be connected to, and from which address if the caller has no wish.
+    /// Checks that `remote` can be connected to; returns the source address if the caller has no wish.
     fn check_peer(&mut self, net: &mut Net, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
         // Where this host's addresses or routes change, this is forgotten.
         match self.last_connect_route {

@@ -14,7 +14,7 @@ pub(crate) struct ConnectionSlot {
     pub(crate) timer: TimerNode,
     /// When its timer has it attended to, [`Instant::NEVER`] if it is not armed.
     pub(crate) armed: Instant,
-    /// Where the flow table has it.
+    /// Its hash in the flow table.
     pub(crate) hash: FlowHash,
     /// It waits in a listener's accept queue.
     pub(crate) unaccepted: bool,
@@ -41,7 +41,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Whether the flow table leads here for `key`.
+    /// True if the flow table leads here for `key`.
     #[inline]
     pub(crate) fn is_flow(&self, key: &FlowKey) -> bool {
         let connection = &self.connection;
@@ -52,13 +52,13 @@ impl ConnectionSlot {
             && *connection.remote() == key.remote
     }
 
-    /// Whether the connection is at its end: it has no use for its place in the flow table.
+    /// True if the connection is at its end: it has no use for its place in the flow table.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.connection.state(), State::TimeWait | State::Closed)
     }
 
-    /// Whether there is something to tell, and an application to tell it to.
+    /// True if there is something to tell, and an application to tell it to.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         !self.connection.signals().is_empty() && !self.unaccepted && !self.connection.is_orphan()

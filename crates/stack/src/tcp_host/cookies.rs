@@ -16,7 +16,7 @@ use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
 use crate::net::replies::PendingReply;
 
-/// What becomes of a SYN that gets no half-open entry.
+/// The fate of a SYN that gets no half-open entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SynFallback {
     /// A cookie answers it.
@@ -26,7 +26,7 @@ pub(crate) enum SynFallback {
 }
 
 impl TcpHost {
-    /// Whether a SYN goes without a half-open entry. If not, there is room for one: at the bound
+    /// Decides that a SYN goes without a half-open entry. If it does not, there is room for one: at the bound
     /// of the cache another was evicted for it.
     pub(crate) fn cookie_instead(
         &mut self,
@@ -200,7 +200,7 @@ impl TcpHost {
 }
 
 impl Passive {
-    /// Whether a segment without a record may bring a cookie back.
+    /// True if a segment without a record may bring a cookie back.
     pub(crate) fn may_bring_cookie(&self, cx: &Context, listener: u32, flags: TcpFlags) -> bool {
         let third =
             flags.contains(TcpFlags::ACK) && !flags.intersects(TcpFlags::SYN | TcpFlags::RST);

@@ -21,7 +21,7 @@ use crate::ListenerId;
 use crate::ip::Arrival;
 use crate::net::Net;
 
-/// What a SYN's Fast Open option comes to.
+/// The effect of a SYN's Fast Open option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FastOpenStep {
     /// The SYN is treated as one without the option.
@@ -49,7 +49,7 @@ impl Passive {
 }
 
 impl TcpHost {
-    /// What the Fast Open option of a SYN for a listener comes to, whose half-open entry there is room
+    /// Judges the Fast Open option of a SYN for a listener, whose half-open entry there is room
     /// for.
     pub(crate) fn process_fast_open(
         &mut self,
@@ -210,7 +210,7 @@ impl TcpHost {
     }
 }
 
-/// What comes of it.
+/// Ends of handshakes with Fast Open.
 impl TcpHost {
     /// A segment came for a connection whose handshake of Fast Open was under way; `text`: a SYN had
     /// brought some.
@@ -305,7 +305,7 @@ impl Active {
     }
 }
 
-/// Whether a SYN with all the options that it may have fits the link. Beside the others a cookie does
+/// True if a SYN with all the options that it may have fits the link. Beside the others a cookie does
 /// not fit the narrowest ones (IPv4's; IPv6's carry 1,280).
 fn carries_any_options(net: &Net) -> bool {
     usize::from(net.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN

@@ -1,4 +1,4 @@
-//! What a segment finds of its flow: a record, or what an earlier connection left behind.
+//! Segments with the record of their flow, or with what an earlier connection left behind.
 
 use alloc::vec::Vec;
 
@@ -66,7 +66,7 @@ impl<'a> FoundSegment<'a> {
     }
 }
 
-/// What a SYN's flow leaves behind from an earlier connection.
+/// The remains of an earlier connection of a SYN's flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReusedFlow {
     /// Our ISS must lie at or beyond this.

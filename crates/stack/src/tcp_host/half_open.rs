@@ -51,7 +51,7 @@ impl InheritedOptions {
 }
 
 impl TcpHost {
-    /// Whether a listener takes one more complete connection. If not, the reason is counted, but
+    /// Checks that a listener takes one more complete connection. If not, the reason is counted, but
     /// for the drop.
     pub(crate) fn make_room_for(
         &mut self,
@@ -133,7 +133,7 @@ impl TcpHost {
         }
     }
 
-    /// What both SYNs said.
+    /// Returns the values of both SYNs.
     #[inline(always)]
     pub(crate) fn handshake(
         &self,
@@ -162,7 +162,7 @@ impl TcpHost {
         }
     }
 
-    /// What both SYNs said, where listener or route may have a say in it.
+    /// Returns the values of both SYNs, where listener or route may set options.
     #[inline(never)]
     pub(crate) fn rare_handshake(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Handshake {
         let mss = self.passive.listener_mss(cx, net, entry);
@@ -195,7 +195,7 @@ impl TcpHost {
         AdvertisedValues { tsval, mss, window: initial_window(limit) }
     }
 
-    /// What packets say that answer for a record, if it is still there.
+    /// Returns the marking of packets that answer for a record, if it is still there.
     pub(crate) fn marking_of(&self, cx: &Context, record: Option<Record>) -> Marking {
         let marking = record.and_then(|record| match record.kind() {
             Kind::Connection => {
@@ -294,7 +294,7 @@ impl TcpHost {
         self.forget_half_open_for(cx, net, index, entry, Withdrawal::Reset);
     }
 
-    /// The same, and why.
+    /// Forgets a half-open entry that is gone without a connection, for the reason `why`.
     pub(crate) fn forget_half_open_for(
         &mut self,
         cx: &mut Context,
@@ -388,7 +388,7 @@ impl Passive {
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
     }
 
-    /// What packets for a half-open entry say.
+    /// Returns the marking of packets for a half-open entry.
     pub(crate) fn half_open_marking(&self, cx: &Context, entry: &SynEntry) -> Marking {
         let listener = self.listeners.get(entry.listener()).filter(|it| !it.has_default_options());
         match listener {

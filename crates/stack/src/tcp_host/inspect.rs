@@ -1,4 +1,4 @@
-//! What a shard holds, for `ss` and its like: copied out, nothing changed.
+//! Records of a shard, for `ss` and its like: copied out, nothing changed.
 
 use core::fmt;
 use core::ops::AddAssign;
@@ -73,12 +73,12 @@ impl fmt::Display for SocketState {
     }
 }
 
-/// How many sockets are in each state.
+/// Number of sockets in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StateCounts([usize; SocketState::ALL.len()]);
 
 impl StateCounts {
-    /// How many are in this one.
+    /// Returns the number in this state.
     pub const fn of(&self, state: SocketState) -> usize {
         self.0[state as usize]
     }

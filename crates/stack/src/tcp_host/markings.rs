@@ -1,4 +1,4 @@
-//! How packets are marked, with which hop limit and traffic class ([`Marking`]), that answer for records
+//! Markings of packets, hop limit and traffic class ([`Marking`]), that answer for records
 //! without room to say so: a TIME-WAIT record has the number of its marking.
 
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! How connections begin from the peer's side: SYN to accept queue.
+//! Passive openings: from the SYN to the accept queue.
 
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::TxSegment;
@@ -375,7 +375,7 @@ impl TcpHost {
         net.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 
-    /// What is due in the SYN cache; returns whether there was anything.
+    /// Does what is due in the SYN cache; returns whether there was anything.
     pub(crate) fn advance_half_open(&mut self, cx: &mut Context, net: &mut Net) -> bool {
         match self.records.syns.pop_due(cx.now, &mut self.passive.listeners) {
             Some(due) => self.on_due_half_open(cx, net, due),
@@ -403,7 +403,7 @@ impl TcpHost {
         }
     }
 
-    /// Whether an entry only waits for text: its SYN-ACK arrived.
+    /// True if an entry only waits for text: its SYN-ACK arrived.
     fn is_deferred(&self, index: u32) -> bool {
         let Some(entry) = self.records.syns.get(index) else { return false };
         let listener = self.passive.listeners.get(entry.listener());

@@ -28,11 +28,11 @@ pub(crate) struct LocalEndpoint {
     pub(crate) local_port: u16,
     /// The hash of the whole flow.
     pub(crate) hash: FlowHash,
-    /// Whose 4-tuple it has.
+    /// The connection whose 4-tuple it has.
     pub(crate) reuses: Option<Predecessor>,
 }
 
-/// What a connection of ours in TIME-WAIT leaves to the one that takes its place.
+/// The state that a connection of ours in TIME-WAIT leaves to the one that takes its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Predecessor {
     /// The ISS must lie at or beyond this.
@@ -327,7 +327,7 @@ impl Active {
     }
 }
 
-/// What becomes of ports.
+/// Ports whose connections end.
 impl Active {
     /// A connection that this side opened entered TIME-WAIT.
     pub(crate) fn on_own_wait(&mut self, addresses: &Addresses, wait: &TimeWait) {
@@ -453,7 +453,7 @@ fn judge_wait(
     }
 }
 
-/// How long the last segment must be past; `None` if nothing may be taken over.
+/// Returns the least age of the last segment; `None` if nothing may be reused.
 fn reuse_delay(tunables: &Tunables, class: PathClass) -> Option<Duration> {
     let allowed = match tunables.tw_reuse {
         PortReuse::Timestamped => true,
@@ -489,7 +489,7 @@ fn stamped(wait: &TimeWait) -> Stamped {
     if wait.ts_recent().is_some() { Stamped::Yes } else { Stamped::No }
 }
 
-/// What has a 4-tuple.
+/// Returns the use of a 4-tuple.
 fn port_use(records: &Records, hash: FlowHash, key: &FlowKey, now: Tick) -> PortUse {
     match records.find(hash, key) {
         Some(record) => use_by(records, record, now),

@@ -35,7 +35,7 @@ impl Records {
         checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
     }
 
-    /// How many TIME-WAIT records a half-open entry stands in front of.
+    /// Returns the number of TIME-WAIT records behind half-open entries.
     pub(crate) fn check_half_open(&self) -> Result<usize, String> {
         let mut displaced = 0;
         for (index, entry) in self.half_open() {

@@ -21,7 +21,7 @@ pub(crate) struct Records {
     pub(crate) syns: SynCache,
     pub(crate) connections: Connections,
     pub(crate) waits: TimeWaits,
-    /// How long records in TIME-WAIT live, by the rules in force.
+    /// The lifetimes of records in TIME-WAIT, by the rules in force.
     pub(crate) lifetimes: Lifetimes,
     pub(crate) markings: Markings,
 }

@@ -12,12 +12,12 @@ use whimbrel_wire::tcp::TcpFlags;
 use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
 
-/// What a connection sends in its turn, and what of it has not left yet.
+/// The output of a connection in its turn, and the rest that has not left yet.
 #[derive(Debug)]
 pub(crate) struct SegmentationQueue {
     /// The most text that it sends, bytes: what the device cuts, or what is cut here.
     pub(crate) turn: u32,
-    /// Whether super-segments are cut here, because the device cuts none.
+    /// True if super-segments are cut here, because the device cuts none.
     pub(crate) is_here: bool,
     /// The headers of what is left, with the number of its first byte.
     head: Option<Head>,
@@ -48,7 +48,7 @@ impl SegmentationQueue {
         self.is_here = max_text == 0;
     }
 
-    /// What is left of this connection does not leave in segments of more text than `mss`.
+    /// Drops what is left of this connection if its segments have more text than `mss`.
     pub(crate) fn forget_larger(&mut self, key: &FlowKey, mss: u16) {
         if self.head.as_ref().is_some_and(|head| head.key == *key && head.outgoing.gso_size > mss) {
             self.head = None;
@@ -56,7 +56,7 @@ impl SegmentationQueue {
         }
     }
 
-    /// What is left of a connection from this address does not leave.
+    /// Drops what is left of a connection from this address.
     pub(crate) fn forget(&mut self, local: u16) {
         if self.head.as_ref().is_some_and(|head| head.key.local_index == local) {
             self.head = None;
@@ -79,7 +79,7 @@ impl SegmentationQueue {
         tx.payload.clear();
     }
 
-    /// Whether nothing is left.
+    /// True if nothing is left.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head.is_none()

@@ -267,7 +267,7 @@ impl TcpHost {
     }
 }
 
-/// Whether the limit on a record's acknowledgments admits one now.
+/// The decision of the limit on a record's acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckAllowance {
     Now,

@@ -24,7 +24,7 @@ pub(crate) struct Timers {
     /// Connections to be looked at, the first due in front. A place whose timer was disarmed or went
     /// into the wheel stays until its time.
     checks: VecDeque<DeferredCheck>,
-    /// How many of them are armed still.
+    /// Number of them that are armed still.
     awaiting_check: usize,
 }
 
@@ -40,7 +40,7 @@ impl Timers {
         Self { wheel: Wheel::new(Instant::ZERO), checks: VecDeque::new(), awaiting_check: 0 }
     }
 
-    /// How many are armed.
+    /// Returns the number armed.
     pub(crate) fn len(&self) -> usize {
         self.wheel.len() + self.awaiting_check
     }
@@ -95,7 +95,7 @@ impl Timers {
         self.wheel.disarm(connections, index);
     }
 
-    /// The same of one that is not on the wheel.
+    /// Disarms a timer that is not on the wheel.
     #[inline]
     pub(crate) fn disarm_check(&mut self, slot: &mut ConnectionSlot) {
         self.awaiting_check -= usize::from(slot.armed != Instant::NEVER);
@@ -147,7 +147,7 @@ impl Timers {
 }
 
 impl ConnectionSlot {
-    /// Whether its timer stands in the queue and not in the wheel.
+    /// True if its timer stands in the queue and not in the wheel.
     fn awaits_check(&self) -> bool {
         self.armed != Instant::NEVER && !self.timer.is_armed()
     }

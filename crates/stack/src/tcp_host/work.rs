@@ -18,7 +18,7 @@ use crate::tcp_host::pacing::PacingWheel;
 use crate::tcp_host::timers::Timers;
 use crate::{Event, Handle, ListenerId};
 
-/// What connections are to be asked: by the device what they send, by the application what is new, by the
+/// Lists of connections to be asked: by the device what they send, by the application what is new, by the
 /// clock what is due.
 #[derive(Debug)]
 pub(crate) struct WorkQueues {
@@ -29,7 +29,7 @@ pub(crate) struct WorkQueues {
     pub(crate) pacing: PacingWheel,
 }
 
-/// What was just done to a connection, and so what may follow from it.
+/// The call or segment that changed a connection, which decides what may follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cause {
     /// Anything: a segment of the peer's, a command, a timer.
@@ -40,7 +40,7 @@ pub(crate) enum Cause {
     Sent,
 }
 
-/// What has news for an application.
+/// The source of an event for an application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventSource {
     Connection(u32),
@@ -297,7 +297,7 @@ impl TcpHost {
     }
 }
 
-/// What is told less often than the rest.
+/// Returns an event that is rarer than the rest.
 // Apart: a match of all would jump by a table.
 #[inline(never)]
 fn rare_event(news: Signals, handle: Handle, closed: Option<CloseReason>) -> Option<Event> {
@@ -308,7 +308,7 @@ fn rare_event(news: Signals, handle: Handle, closed: Option<CloseReason>) -> Opt
     }
 }
 
-/// What is left of a connection from another's address refers to that: its record in TIME-WAIT, and the
+/// Holds a foreign address for what is left of its connection: its record in TIME-WAIT, and the
 /// acknowledgment that this may owe.
 #[cold]
 #[inline(never)]
@@ -322,7 +322,7 @@ fn hold_remains(addresses: &mut Addresses, slot: &ConnectionSlot) {
     }
 }
 
-/// What a TIME-WAIT record keeps of a connection.
+/// Returns the values that a TIME-WAIT record keeps of a connection.
 fn ended(connection: &Connection, generation: u16, opener: Opener, marking: u8) -> Ended {
     let remains = connection.remains();
     Ended {

@@ -17,7 +17,7 @@ const RATES: [u64; 6] = [250, 300, 500, 1_000, 10_000, 100_000];
 /// A timer is up to a tick late.
 const TIMER_TICK: Duration = Duration::from_nanos(1 << 20);
 
-/// What this process holds, bytes; 0 where nobody tells.
+/// Returns the memory of this process, bytes; 0 where it is unknown.
 #[allow(clippy::disallowed_methods, reason = "a test asks the machine how much memory it has")]
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

@@ -21,7 +21,7 @@ pub use whimbrel_tcp::table::PathClass;
 #[derive(Debug)]
 pub struct Addresses {
     by_index: Vec<InterfaceAddress>,
-    /// What is compared first with the addresses of a packet in IPv4.
+    /// The numbers that are compared first with the addresses of an IPv4 packet.
     first_v4: FirstV4,
     /// The network of each.
     networks: Vec<Network>,
@@ -78,7 +78,7 @@ impl Addresses {
         }
     }
 
-    /// The same of an IPv4 address: as it stands in a packet, it need not be put together to be compared.
+    /// Returns the index of an IPv4 address: as it stands in a packet, it need not be put together to be compared.
     #[inline]
     pub(crate) fn index_of_v4(&self, bytes: [u8; 4]) -> Option<u16> {
         let FirstV4 { numbers: [one, two], are_all } = self.first_v4;
@@ -156,12 +156,12 @@ impl Addresses {
         self.numbered().map(|(_, own)| own)
     }
 
-    /// The same with their indices.
+    /// Every address with its network and its index.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (u16, &InterfaceAddress)> {
         (0..).zip(&self.by_index).filter(|(index, _)| !self.holes.contains(index))
     }
 
-    /// How far away `remote` is: how long a segment of its can still be under way.
+    /// Returns the class of the path to `remote`: how long a segment of its can still be under way.
     pub fn path_class(&self, remote: &Address) -> PathClass {
         if self.is_local(remote) {
             PathClass::Loopback
@@ -206,18 +206,18 @@ impl Addresses {
         }
     }
 
-    /// Whether there may be such.
+    /// True if there may be such.
     #[inline]
     pub(crate) fn accepts_any_address(&self) -> bool {
         self.others.is_some()
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub fn others(&self) -> usize {
         self.others.as_ref().map_or(0, |others| others.len())
     }
 
-    /// Whether this is the index of an address that is not this host's.
+    /// True if this is the index of an address that is not this host's.
     #[inline]
     pub(crate) fn is_other(&self, index: u16) -> bool {
         usize::from(index) >= self.by_index.len()
@@ -239,7 +239,7 @@ impl Addresses {
         self.others.as_mut()?.intern(addr)
     }
 
-    /// How many more can have one.
+    /// Returns the number of further addresses that can have one.
     pub(crate) fn spare(&self) -> usize {
         self.others.as_ref().map_or(0, |others| others.spare())
     }
@@ -296,7 +296,7 @@ impl Addresses {
 /// The first two addresses, as they stand in packets of IPv4: most hosts have no more.
 #[derive(Clone, Copy, Debug)]
 struct FirstV4 {
-    /// What bytes come to as a number; [`FirstV4::NONE`] for an address of IPv6, or where there is none.
+    /// The bytes of each as a number; [`FirstV4::NONE`] for an address of IPv6, or where there is none.
     numbers: [u64; 2],
     /// There are no others.
     are_all: bool,
@@ -343,7 +343,7 @@ impl Network {
     }
 }
 
-/// Whether a host can have this address, with this prefix.
+/// Checks that a host can have this address, with this prefix.
 fn check_address(address: &InterfaceAddress) -> Result<(), ConfigError> {
     check_prefix(&address.addr, address.prefix_len)?;
     // RFC 1122 3.2.1.3 (a), (c): of a host "on this network" only a source while it learns its
@@ -390,7 +390,7 @@ fn mask(family: Family, len: u8) -> u128 {
 
 /// The numbers from here on are those of the loopback addresses.
 const FIRST_LOOPBACK: u16 = u16::MAX - 1;
-/// How many numbers are kept for own addresses that are added while there are others'.
+/// Numbers kept for own addresses that are added while there are foreign ones.
 const SPARE: u16 = 64;
 
 #[cfg(test)]

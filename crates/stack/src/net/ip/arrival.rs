@@ -1,4 +1,4 @@
-//! What a frame turned out to be, and why another is refused.
+//! Results of reading a frame: input for the host, or the reason of a drop.
 
 use alloc::vec::Vec;
 
@@ -87,7 +87,7 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    /// The same of a frame that is.
+    /// Keeps long text of a frame in the chunk that the frame is in.
     #[cold]
     #[inline(never)]
     pub(crate) fn stay_if_long(&mut self, chunk: &'a Bytes) {
@@ -108,7 +108,7 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// What a frame carries of UDP.
+/// The UDP datagrams of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UdpArrival<'a> {
     pub(crate) datagram: Arrived<'a>,
@@ -117,7 +117,7 @@ pub(crate) struct UdpArrival<'a> {
     pub(crate) each: u16,
 }
 
-/// What somebody on the path says of what this host sent.
+/// An ICMP error about something that this host sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ErrorReport {
     Segment(IcmpReport),
@@ -130,49 +130,49 @@ pub(crate) enum ErrorReport {
     },
 }
 
-/// What somebody on the path says of an echo request of ours.
+/// An ICMP error about an echo request of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EchoReport {
     /// The host that reports it.
     pub(crate) from: Address,
-    /// Whom the request was for.
+    /// Destination of the request.
     pub(crate) to: Address,
     /// Its identifier and sequence number, as one.
     pub(crate) number: u32,
     /// The code of the message.
     pub(crate) code: u8,
-    /// What is wrong with it.
+    /// The error.
     pub(crate) error: IcmpError,
 }
 
-/// What somebody on the path says of a datagram of ours.
+/// An ICMP error about a datagram of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DatagramReport {
     /// This host's end of the quoted datagram.
     pub(crate) from: Endpoint,
-    /// Whom it was for.
+    /// Its destination.
     pub(crate) to: Endpoint,
-    /// What is wrong with it.
+    /// The error.
     pub(crate) error: IcmpError,
 }
 
-/// What somebody on the path says of a segment of ours.
+/// An ICMP error about a segment of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IcmpReport {
     /// The flow of the quoted segment.
     pub(crate) key: FlowKey,
     /// SEG.SEQ of the quoted segment.
     pub(crate) seq: SeqNum,
-    /// What is wrong with it.
+    /// The error.
     pub(crate) error: IcmpError,
 }
 
-/// What a packet that was refused is answered with.
+/// The ICMP error that answers a refused packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RefusalReply {
     /// Nobody here speaks its protocol; the byte that named it stands here.
     ProtocolUnreachable { pointer: u16 },
-    /// Where it was for cannot be reached.
+    /// Its destination cannot be reached.
     Unreachable(Unreachable),
     /// Nobody here uses its port.
     PortUnreachable,

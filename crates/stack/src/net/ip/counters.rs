@@ -1,4 +1,4 @@
-//! What happened to packets that never became segments.
+//! Counters of packets that never became segments.
 
 use whimbrel_base::counters::DropCounts;
 
@@ -170,7 +170,7 @@ impl IpCounters {
         self.dropped.add(reason as usize, 1);
     }
 
-    /// How many frames were dropped for `reason`.
+    /// Returns the number of frames dropped for `reason`.
     pub fn dropped(&self, reason: FrameDrop) -> u64 {
         self.dropped.count(reason as usize)
     }

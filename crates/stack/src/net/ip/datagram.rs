@@ -17,7 +17,7 @@ pub struct Datagram {
     pub(super) hop_limit: u8,
     /// The permission to cut it, here or on the way.
     pub(super) fragmenting: Fragmenting,
-    /// What did not leave yet.
+    /// The rest, which did not leave yet.
     pub(super) payload: Bytes,
     /// The fragment to come, once the first of them left.
     pub(super) next: Option<Fragment>,
@@ -59,7 +59,7 @@ impl Datagram {
         Self { local, remote, protocol, class, hop_limit, fragmenting, payload, next: None }
     }
 
-    /// Whether all of it left.
+    /// True if all of it left.
     pub(crate) fn is_done(&self) -> bool {
         self.payload.is_empty()
     }

@@ -49,7 +49,7 @@ impl Identifications {
     }
 }
 
-/// Where the identifications of fragments towards one host begin (RFC 7739 5.3's F): nobody
+/// Returns the first identification of fragments towards one host (RFC 7739 5.3's F): no one
 /// else can guess them, and spoil packets by fragments of his own.
 fn offset(hasher: &PairHasher, local: &Address, remote: &Address) -> u32 {
     // The other half of the hash, so that what a peer sees of TCP's timestamps tells nothing of this.
@@ -75,7 +75,7 @@ fn counter(hasher: &PairHasher, local: &Address, remote: &Address) -> u32 {
     hasher.prf().hash(&bytes) as u32
 }
 
-/// What a counter of fragmented packets starts from. Shards of one host share their keys, and
+/// Returns the start of a counter of fragmented packets. Shards of one host share their keys, and
 /// each starts elsewhere.
 fn start(hasher: &PairHasher, shard: u16, counter: u16) -> u32 {
     let ([a, b], [c, d]) = (shard.to_be_bytes(), counter.to_be_bytes());
@@ -174,7 +174,7 @@ impl IpLayer {
     }
 }
 
-/// Where IPv4's Protocol field stands.
+/// Offset of IPv4's Protocol field, bytes.
 const PROTOCOL_AT: usize = 9;
 
 /// The bytes that a whole packet of `mtu` carries, and a fragment: units of eight (RFC 791 3.1).

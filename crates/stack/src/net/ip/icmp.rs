@@ -31,7 +31,7 @@ struct IcmpOut {
     code: u8,
     /// The four bytes behind the checksum.
     word: u32,
-    /// What follows the first eight bytes of the message.
+    /// The message behind its first eight bytes.
     data: Bytes,
 }
 

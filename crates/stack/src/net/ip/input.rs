@@ -35,7 +35,7 @@ impl IpLayer {
         Some((FlowKey { remote, remote_port, local_port, local_index }, segment))
     }
 
-    /// Whether the sender's address, of IPv4, may be one that nobody sends from: of what
+    /// True if the sender's address, of IPv4, may be one that nobody sends from: of what
     /// [`IpLayer::is_martian`] finds, nothing is missed.
     #[inline]
     fn may_be_martian(&self, src: &Address) -> bool {
@@ -86,7 +86,7 @@ impl IpLayer {
         Ok((ip, payload, own))
     }
 
-    /// Whether this host takes a packet for somebody else's address. Segments, datagrams, and what is said of
+    /// True if this host takes a packet for somebody else's address. Segments, datagrams, and what is said of
     /// its own: who takes any address does not speak for it otherwise.
     fn takes(&self, ip: &IpHeader) -> bool {
         let protocol = matches!(
@@ -97,7 +97,7 @@ impl IpLayer {
         protocol && self.accepts_foreign(&ip.dst) && ip.dst != ip.src
     }
 
-    /// Whether this host speaks for an address, which is not its own.
+    /// True if this host speaks for an address, which is not its own.
     pub(crate) fn accepts_foreign(&self, addr: &Address) -> bool {
         self.addresses.accepts_any_address()
             && !addr.is_unspecified()

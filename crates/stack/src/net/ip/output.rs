@@ -22,7 +22,7 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) order: OptionOrder,
 }
 
-/// The same of a segment that a connection made, or that answers in place of one.
+/// A segment to be written, of a connection or in answer for one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentOut<'a> {
     pub(crate) remote: &'a Address,
@@ -34,7 +34,7 @@ pub(crate) struct SegmentOut<'a> {
     pub(crate) order: OptionOrder,
 }
 
-/// The same of a segment that few are like.
+/// The rare parts of a segment to be written.
 #[derive(Debug)]
 struct RareOut {
     key: FlowKey,
@@ -77,7 +77,7 @@ impl<'a> SegmentOut<'a> {
     }
 }
 
-/// What an IP header says beside its lengths.
+/// The fields of an IP header except its lengths.
 #[derive(Debug)]
 pub(super) struct IpOut<'a> {
     pub(super) local: &'a Address,
@@ -114,7 +114,7 @@ impl IpLayer {
         true
     }
 
-    /// The same of a segment: in one go if it is what nearly every one is, in IPv4 and with timestamps or
+    /// Writes a segment: in one go if it is what nearly every one is, in IPv4 and with timestamps or
     /// nothing.
     // Always: what it is made of is at hand where it is called, and would be stored and read again.
     #[inline(always)]
@@ -243,7 +243,7 @@ impl IpLayer {
         Mss::new(self.capabilities.mtu.saturating_sub(headers as u16))
     }
 
-    /// The same of what the route to `remote` is known to carry, if that is less.
+    /// Returns the MSS for `remote`: that of the link, or of the route if that is less.
     pub(crate) fn mss_to(&self, remote: &Address) -> Mss {
         let fitting = self.mss(remote.family());
         if self.routes.has_metrics() { self.known_mss(fitting, remote) } else { fitting }
@@ -256,7 +256,7 @@ impl IpLayer {
         known.map_or(fitting, |mtu| fitting.min(Mss::new(mtu.saturating_sub(headers).max(1))))
     }
 
-    /// What the route to `remote` says of receive buffers, bytes; 0: nothing.
+    /// Returns the receive buffer that the route to `remote` sets, bytes; 0: none.
     #[inline]
     pub(crate) fn recv_pipe_to(&self, remote: &Address, tunables: &Tunables) -> u32 {
         if self.routes.has_metrics() { self.known_recv_pipe(remote, tunables) } else { 0 }
@@ -305,7 +305,7 @@ fn ip_header_len(family: Family) -> usize {
     }
 }
 
-/// Where IPv6's Next Header field stands.
+/// Offset of IPv6's Next Header field, bytes.
 const NEXT_HEADER_AT: u16 = 6;
 /// RFC 1700's recommended default time to live: of what is not TCP.
 pub(super) const HOP_LIMIT: u8 = 64;

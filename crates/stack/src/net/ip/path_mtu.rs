@@ -1,4 +1,4 @@
-//! What paths were found to carry (RFC 1191 6.3, RFC 8201 5.2): a bounded memory by destination.
+//! MTUs of paths (RFC 1191 6.3, RFC 8201 5.2): a bounded memory by destination.
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -19,13 +19,13 @@ pub(crate) struct PathMtus {
     /// Destinations in the order in which they were last heard of.
     by_age: BTreeMap<u64, Address>,
     next_serial: u64,
-    /// How many carry less than is believed of a path.
+    /// Number of paths that carry less than is believed of one.
     narrow: usize,
     /// Changes with what is forgotten.
     forgotten: u64,
 }
 
-/// What is known of a path.
+/// The MTU of a path.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     serial: u64,
@@ -45,7 +45,7 @@ impl Path {
     }
 }
 
-/// How far a table of paths was read.
+/// The position up to which a table of paths was read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct PathsSeen {
     next_serial: u64,
@@ -80,7 +80,7 @@ impl PathMtus {
         self.by_age.insert(serial, remote);
     }
 
-    /// What the path to `remote` carries, if it is known to be less than the link; of IPv4
+    /// Returns the MTU of the path to `remote`, if it is known to be less than the link's; of IPv4
     /// [`LEAST_PATH_MTU_V4`] at least.
     #[inline]
     pub(crate) fn find(&self, now: Instant, remote: &Address) -> Option<u16> {
@@ -88,7 +88,7 @@ impl PathMtus {
         self.said_of(now, remote).map(|said| said.max(least))
     }
 
-    /// The same as routers said it, however little it is.
+    /// Returns the MTU that routers reported, however little it is.
     #[inline]
     pub(crate) fn said_of(&self, now: Instant, remote: &Address) -> Option<u16> {
         if self.is_empty() {
@@ -98,7 +98,7 @@ impl PathMtus {
         self.find_known(now, remote)
     }
 
-    /// Whether nothing is known of any path.
+    /// True if nothing is known of any path.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty()
@@ -124,12 +124,12 @@ impl PathMtus {
         self.narrow > 0
     }
 
-    /// How far this table was filled.
+    /// Returns the position up to which this table was filled.
     pub(crate) fn seen(&self) -> PathsSeen {
         PathsSeen { next_serial: self.next_serial, forgotten: self.forgotten }
     }
 
-    /// What was noted since `seen` and is believed still: destinations, what their paths carry, and since when
+    /// Returns what was noted since `seen` and is believed still: destinations, what their paths carry, and since when
     /// that is known.
     pub(crate) fn noted_since(
         &self,

@@ -37,7 +37,7 @@ use whimbrel_wire::{
 use super::FrameDrop;
 use sources::{Measure, Source, Sources};
 
-/// How much may wait for its missing fragments.
+/// Limits on what waits for missing fragments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Datagrams. Fewer lets a short flood push out honest ones before they are whole.
@@ -65,7 +65,7 @@ impl Bounds {
     };
 }
 
-/// How long a datagram may stay incomplete.
+/// The longest time a datagram stays incomplete.
 ///
 /// RFC 1122 3.3.2: "The reassembly timeout value SHOULD be a fixed value, not set from the
 /// remaining TTL. It is recommended that the value lie between 60 seconds and 120 seconds." RFC
@@ -86,7 +86,7 @@ pub(crate) struct Reassembly {
     given_up: Abandoned,
 }
 
-/// How many datagrams were given up before their time.
+/// Numbers of datagrams given up before their time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Abandoned {
     /// Their own fragments contradicted each other, or were too many.
@@ -97,7 +97,7 @@ pub(crate) struct Abandoned {
     pub(crate) evicted: u64,
 }
 
-/// What fragments of one datagram share: IPv4's protocol is part of it, IPv6 needs none.
+/// The key that fragments of one datagram share: IPv4's protocol is part of it, IPv6 needs none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key {
     src: Address,
@@ -126,13 +126,13 @@ impl Reassembly {
         }
     }
 
-    /// Whether no datagram waits for fragments.
+    /// True if no datagram waits for fragments.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.by_age.is_empty()
     }
 
-    /// How many datagrams wait for fragments.
+    /// Returns the number of datagrams that wait for fragments.
     pub(crate) fn len(&self) -> usize {
         self.datagrams.len()
     }
@@ -142,7 +142,7 @@ impl Reassembly {
         self.bytes
     }
 
-    /// How many datagrams were given up before their time since this was last asked.
+    /// Takes the numbers of datagrams given up before their time since the last call.
     pub(crate) fn take_given_up(&mut self) -> Abandoned {
         core::mem::take(&mut self.given_up)
     }
@@ -320,7 +320,7 @@ struct Datagram {
     held: usize,
     /// Bytes of the whole, once the last fragment is here.
     len: Option<u16>,
-    /// What the first fragment says of the whole, once it is here.
+    /// The header of the first fragment, once it is here.
     first: Option<FirstFragment>,
     /// The ECN fields seen, one bit each.
     ecn: u8,
@@ -361,7 +361,7 @@ impl Datagram {
         self.pieces.insert(arrived.fragment.offset, arrived.bytes.into());
     }
 
-    /// Whether a fragment fits between the others, of which there may be `most`. Any error but a
+    /// Checks that a fragment fits between the others, of which there may be `most`. Any error but a
     /// duplicate ends the datagram.
     fn judge(&self, arrived: &PossibleFragment<'_>, most: usize) -> Result<(), FrameDrop> {
         let (offset, end) = (arrived.fragment.offset, arrived.end());
@@ -476,10 +476,10 @@ const fn ecn_bit(ecn: Ecn) -> u8 {
     1 << ecn as u8
 }
 
-/// What a fragment costs beside its bytes: its place in a tree whose nodes are half full, and what
+/// Cost of a fragment except its bytes: its place in a tree whose nodes are half full, and what
 /// an allocator adds.
 const FRAGMENT_COST: usize = 80;
-/// What a datagram costs beside its fragments: its record, its places in the orders by key, age and
+/// Cost of a datagram except its fragments: its record, its places in the orders by key, age and
 /// source, each alone in its node, and the first node of its pieces.
 const DATAGRAM_COST: usize = 1_024;
 

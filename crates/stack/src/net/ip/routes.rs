@@ -1,4 +1,4 @@
-//! Where packets go: the longest matching prefix, then the least metric, then whose gateway answers.
+//! The table of routes: the longest matching prefix, then the least metric, then a gateway that answers.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,20 +18,20 @@ mod changes;
 pub struct Routes {
     /// The ways to each network, the best first.
     networks: BTreeMap<(u8, Address), Vec<Route>>,
-    /// How many there are.
+    /// Number of routes.
     count: usize,
-    /// How many lead over each gateway.
+    /// Number of routes over each gateway.
     gateways: BTreeMap<Address, u32>,
-    /// How many networks have each prefix length.
+    /// Number of networks of each prefix length.
     lengths: BTreeMap<Reverse<u8>, u32>,
     /// The broadcast addresses of IPv4 networks that are directly connected, and of how many each is: networks
     /// of different lengths may end alike.
     broadcasts: BTreeMap<Address, u32>,
     /// A bit for each value of the low six bits of those.
     broadcast_ends: u64,
-    /// Whether anything is known of the paths over any route.
+    /// True if anything is known of the paths over any route.
     has_metrics: bool,
-    /// How many addresses of this host lie in each network.
+    /// Number of addresses of this host in each network.
     own: BTreeMap<(u8, Address), u32>,
     /// The directly connected networks that were given as routes: they stay when no address lies in them.
     given: BTreeMap<(u8, Address), Route>,
@@ -111,13 +111,13 @@ impl Routes {
         self.routes_to(remote).first()
     }
 
-    /// Whether anything is known of any path.
+    /// True if anything is known of any path.
     #[inline]
     pub const fn has_metrics(&self) -> bool {
         self.has_metrics
     }
 
-    /// What is known of the paths to `remote`, if anything is.
+    /// Returns the path metrics of `remote`, if there are any.
     #[inline]
     pub fn metrics_to(&self, remote: &Address) -> Option<&RouteMetrics> {
         if self.has_metrics() { self.find_metrics(remote) } else { None }
@@ -143,19 +143,19 @@ impl Routes {
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a route leads over `addr`.
+    /// True if a route leads over `addr`.
     pub fn is_gateway(&self, addr: &Address) -> bool {
         self.gateways.contains_key(addr)
     }
 
-    /// Whether [`Routes::is_broadcast`] must be asked. The host bits of a broadcast address are all
+    /// True if [`Routes::is_broadcast`] must be asked. The host bits of a broadcast address are all
     /// ones, so that few others end as it does.
     #[inline]
     pub fn may_be_broadcast(&self, addr: &Address) -> bool {
         self.broadcast_ends & end_bit(addr) != 0
     }
 
-    /// Whether the address means all hosts of a network that we are on. Its end answers for most, the set
+    /// True if the address means all hosts of a network that we are on. Its end answers for most, the set
     /// for nearly all, and only a match is looked up, as a longer prefix may make it one host's.
     #[inline]
     pub fn is_broadcast(&self, addr: &Address) -> bool {
@@ -182,7 +182,7 @@ fn key_of(route: &Route) -> (u8, Address) {
     (full_len(&network, route.prefix_len), network)
 }
 
-/// Whether the route is to a network that `remote` lies in.
+/// True if the route is to a network that `remote` lies in.
 pub(crate) fn is_within(route: &Route, remote: &Address) -> bool {
     route.network.family() == remote.family()
         && masked(remote, route.prefix_len) == masked(&route.network, route.prefix_len)

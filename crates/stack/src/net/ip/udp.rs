@@ -16,7 +16,7 @@ use super::output::IpOut;
 use super::{Datagram, FrameDrop, IpLayer};
 
 impl IpLayer {
-    /// How many bytes of several datagrams leave in one frame: as many as the device cuts of what the path
+    /// Returns the bytes of several datagrams that leave in one frame: as many as the device cuts of what the path
     /// carries, or those of the first.
     pub(crate) fn udp_at_once(&self, now: Instant, out: &OutgoingDatagram) -> usize {
         let each = usize::from(out.segment);
@@ -28,12 +28,12 @@ impl IpLayer {
         (most / each).max(1) * each
     }
 
-    /// Whether datagrams from `own` may leave: it is this host's, or one that it speaks for.
+    /// True if datagrams from `own` may leave: it is this host's, or one that it speaks for.
     pub(crate) fn is_source_address(&self, own: &Address) -> bool {
         self.addresses.local_index_of(own).is_some() || self.accepts_foreign(own)
     }
 
-    /// Whether the path carries a datagram, or several that leave in one frame, without fragments.
+    /// True if the path carries a datagram, or several that leave in one frame, without fragments.
     pub(crate) fn carries_whole(&self, now: Instant, out: &OutgoingDatagram) -> bool {
         out.segments() > 1 || out.data.len() <= self.whole_udp(now, &out.to.addr)
     }

@@ -2,7 +2,7 @@
 
 use whimbrel_wire::Family;
 
-/// What of the way to a destination is missing, as an ICMP error says it.
+/// The reason why a destination is unreachable, as an ICMP error says it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Unreachable {

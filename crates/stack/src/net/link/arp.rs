@@ -1,4 +1,4 @@
-//! What ARP packets do (RFC 826, RFC 1122 2.3.2, RFC 5227).
+//! ARP packets that arrive (RFC 826, RFC 1122 2.3.2, RFC 5227).
 
 use whimbrel_base::Instant;
 use whimbrel_wire::{Address, ArpOperation, ArpPacket};

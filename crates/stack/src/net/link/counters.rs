@@ -1,4 +1,4 @@
-//! What happened on the link.
+//! Counters of the link.
 
 /// The counters of the link layer. What a frame inward was dropped for stands in
 /// [`IpCounters`](crate::ip::IpCounters).

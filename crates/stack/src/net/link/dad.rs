@@ -1,4 +1,4 @@
-//! Whether somebody else has our addresses, found out before they are used (RFC 5227 2.1, RFC 4862
+//! Detection of other stations with our addresses, before they are used (RFC 5227 2.1, RFC 4862
 //! 5.4).
 //!
 //! Both RFCs wait longer: RFC 5227 four to nine seconds, RFC 4862 up to two. A program that begins to
@@ -14,7 +14,7 @@ use super::ndp::NeighbourDiscovery;
 use super::{ANNOUNCED, Link, LinkMessage, is_station};
 use crate::ip::Addresses;
 
-/// What is known of the addresses of a host.
+/// The state of the check of a host's addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressCheck {
     /// They are in use: nobody else had them when they were asked for, or nobody was asked.

@@ -31,12 +31,12 @@ impl Gateways {
         alive.or_else(|| candidates.iter().min_by_key(died))
     }
 
-    /// Whether this is the gateway of `way`, and dead.
+    /// True if this is the gateway of `way`, and dead.
     pub(super) fn is_dead(&self, way: &Route) -> bool {
         way.gateway.is_some_and(|gateway| self.dead.contains_key(&gateway))
     }
 
-    /// Whether some of them have been left alone for long enough; they are from now on, too.
+    /// True if some of them have been left alone for long enough; they are from now on, too.
     pub(super) fn may_probe(&mut self, now: Instant) -> bool {
         let due = self.next_look.is_some_and(|look| look <= now);
         if due {
@@ -71,12 +71,12 @@ impl Gateways {
         self.dead.len() < before
     }
 
-    /// Whether all answer, as far as is known.
+    /// True if all answer, as far as is known.
     pub(super) fn is_empty(&self) -> bool {
         self.dead.is_empty()
     }
 }
 
-/// How long a gateway that does not answer is left alone: shorter asks more often for one that may be
+/// The time for which a gateway that does not answer is left alone: shorter asks more often for one that may be
 /// gone for good, longer stays with the second best (RFC 4861 10: REACHABLE_TIME).
 pub(super) const PAUSE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! What a host says of itself and asks of others: ARP for IPv4, Neighbour Discovery for IPv6.
+//! Messages of a host about addresses: ARP for IPv4, Neighbour Discovery for IPv6.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,14 +12,14 @@ use crate::ip::Addresses;
 /// A message that waits to be sent; it is made when it is its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LinkMessage {
-    /// Who has `target`? Asked of the station that had it, or of all.
+    /// The question for the station of `target`, to the station that had it, or to all.
     Ask { target: Address, of: Option<MacAddress> },
     /// We have our address number `local`: told to the station and address that asked. An
     /// unspecified asker is about to take an address and must learn that it is taken.
     Answer { local: u16, to: MacAddress, asker: Address },
     /// We have our address number `local`: told to all.
     Announce { local: u16 },
-    /// Who has `target`, which is ours or is to be? Asked of all, from no address (RFC 5227 1.1,
+    /// The question for another station with `target`, which is ours or is to be; to all, from no address (RFC 5227 1.1,
     /// RFC 4862 5.4.2).
     Probe { target: Address },
 }

@@ -1,4 +1,4 @@
-//! What Neighbour Discovery messages do (RFC 4861 7.2). What routers say is not asked for and not
+//! Neighbour Discovery messages that arrive (RFC 4861 7.2). What routers say is not asked for and not
 //! listened to: a host's routes are its configuration.
 
 use core::net::Ipv6Addr;
@@ -30,7 +30,7 @@ enum DiscoveryKind {
 }
 
 impl NeighbourDiscovery {
-    /// Whether it says that its sender has the target, or is about to take it.
+    /// True if it says that its sender has the target, or is about to take it.
     pub(super) fn claims_target(&self) -> bool {
         matches!(self.kind, DiscoveryKind::Has(..)) || self.src.is_unspecified()
     }
@@ -48,7 +48,7 @@ impl NeighbourDiscovery {
     }
 }
 
-/// Whether an IPv6 packet is a Neighbour Discovery message. One behind extension headers is not
+/// True if an IPv6 packet is a Neighbour Discovery message. One behind extension headers is not
 /// recognised and dropped later: RFC 6980 forbids fragments, and nobody sends the others.
 pub(super) fn is_discovery(packet: &[u8]) -> bool {
     let is = |at: usize, test: fn(u8) -> bool| packet.get(at).is_some_and(|octet| test(*octet));

@@ -1,4 +1,4 @@
-//! Who of our neighbours is at which station: one table for ARP and Neighbour Discovery, by the
+//! The neighbours and their stations: one table for ARP and Neighbour Discovery, by the
 //! states of RFC 4861 7.3, which RFC 1122 2.3.2.1 leaves ARP free to follow.
 //!
 //! ```text
@@ -68,18 +68,18 @@ pub struct Neighbours {
     /// The others, the longest unused last.
     settled: List,
     wheel: Wheel,
-    /// How often those sought may be asked for, and those known asked.
+    /// The rate at which those sought are asked for, and those known are asked.
     seeks: ProbeBudget,
     probes: ProbeBudget,
     /// Packets whose neighbour was found.
     ready: VecDeque<TxSegment>,
     /// Packets whose neighbour did not answer: not to be sent, but told of.
     failed: VecDeque<TxSegment>,
-    /// Who of them did not answer any more, until somebody asks.
+    /// Neighbours that did not answer any more, until they are taken.
     silent: VecDeque<Address>,
     /// Half of REACHABLE_TIME and more, by an amount of this host's own.
     reachable: Duration,
-    /// What a station is answered that claims a confirmed neighbour's address.
+    /// The policy towards a station that claims a confirmed neighbour's address.
     claims: NeighbourClaims,
 }
 
@@ -98,7 +98,7 @@ pub enum NeighbourState {
     Probe,
 }
 
-/// What is needed to ask.
+/// The parts of a link that a question needs.
 pub(super) struct ProbeContext<'a> {
     pub(super) outbox: &'a mut Outbox,
     pub(super) counters: &'a mut LinkCounters,
@@ -112,7 +112,7 @@ struct Neighbour {
     state: NeighbourState,
     /// Questions asked in this state.
     asked: u8,
-    /// Whether this station ever answered a question of ours.
+    /// True if this station ever answered a question of ours.
     confirmed: bool,
     /// Another station that claims to be it, while the one known is asked whether it is.
     rival: Option<MacAddress>,
@@ -136,7 +136,7 @@ impl Neighbour {
 #[derive(Debug, Default)]
 struct Slots(Slab<Neighbour>);
 
-/// What is known of neighbours, without asking any.
+/// Getters, which ask no neighbour.
 impl Neighbours {
     pub(super) fn new(own: MacAddress) -> Self {
         Self {
@@ -160,22 +160,22 @@ impl Neighbours {
         self.claims = claims;
     }
 
-    /// How many are known or sought.
+    /// Returns the number known or sought.
     pub fn len(&self) -> usize {
         self.slots.0.len()
     }
 
-    /// Whether nobody is known or sought.
+    /// True if nobody is known or sought.
     pub fn is_empty(&self) -> bool {
         self.slots.0.is_empty()
     }
 
-    /// How many are sought.
+    /// Returns the number sought.
     pub fn sought(&self) -> usize {
         self.sought.len()
     }
 
-    /// How many packets wait for a neighbour, or to be sent to one that was found. Walks the table.
+    /// Returns the number of packets that wait for a neighbour, or to be sent to one that was found. Walks the table.
     pub fn waiting(&self) -> usize {
         let waiting = |index: &u32| self.slots.0.get(*index).map_or(0, |it| it.waiting.len());
         self.ready.len() + self.index_of.values().map(waiting).sum::<usize>()
@@ -192,7 +192,7 @@ impl Neighbours {
         self.index_of.get(addr).copied()
     }
 
-    /// Whether the neighbour of this index is the one at `addr`.
+    /// True if the neighbour of this index is the one at `addr`.
     pub(super) fn is_at(&self, index: u32, addr: &Address) -> bool {
         self.slots.0.get(index).is_some_and(|neighbour| neighbour.addr == *addr)
     }
@@ -249,7 +249,7 @@ impl Neighbours {
         self.failed.pop_front()
     }
 
-    /// Who did not answer, the next of them.
+    /// Takes the next neighbour that did not answer.
     pub(super) fn pop_silent(&mut self) -> Option<Address> {
         self.silent.pop_front()
     }
@@ -385,6 +385,6 @@ pub const MOST_ASKED: u8 = 3;
 pub const RETRANS_TIMER: Duration = Duration::from_secs(1);
 /// RFC 4861 10: DELAY_FIRST_PROBE_TIME.
 pub const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
-/// How long a confirmation silences other stations' claims (Linux' `locktime`). Less: more questions
+/// The time for which a confirmation silences other stations' claims (Linux' `locktime`). Less: more questions
 /// for whoever likes to provoke them. More: who moves at once is followed later.
 pub const CLAIM_PAUSE: Duration = Duration::from_secs(1);

@@ -53,5 +53,5 @@ impl Link {
     }
 }
 
-/// How long an address that was defended is not defended again (RFC 5227 1.1).
+/// The time for which an address that was defended is not defended again (RFC 5227 1.1).
 const DEFEND_INTERVAL: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ use whimbrel_wire::{Address, MacAddress};
 use super::dad::{PAUSE, PROBES, claimed_by_arp};
 use super::{AddressConflict, Link, LinkControl, LinkMessage, is_station};
 
-/// What came of asking for an address.
+/// The result of the check of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CheckedAddress {
     /// The address that was asked for.

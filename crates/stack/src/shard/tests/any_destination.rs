@@ -23,7 +23,7 @@ use crate::{
     Withdrawal,
 };
 
-/// Where nothing is.
+/// Returns an endpoint at which nothing is.
 fn elsewhere(over: Over) -> Endpoint {
     let addr = match over {
         Over::V4 => other(7),

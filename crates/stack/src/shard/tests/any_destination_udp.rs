@@ -15,7 +15,7 @@ use super::packets::{exchange, packet_from, sent, too_big};
 use crate::ip::{FrameDrop, Unreachable};
 use crate::{Event, Route, SendTo, Shard, UdpError, UdpHandle};
 
-/// Where nothing is.
+/// Returns an endpoint at which nothing is.
 fn elsewhere(over: Over, number: u8) -> Endpoint {
     let addr = match over {
         Over::V4 => Address::from_v4_octets([203, 0, 113, number]),

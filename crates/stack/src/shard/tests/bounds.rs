@@ -24,7 +24,7 @@ use super::packets::{exchange, fix_checksum, fragment, packet, packet_from, sent
 use super::refuse::segment_between;
 use crate::{Answer, Event, Handle, ListenerId, Route, RxFrame, SendTo, Shard};
 
-/// What shows that a row holds under a flood.
+/// The proof that a row holds under a flood.
 enum Proof {
     /// A flood in this file.
     Flood(fn()),
@@ -36,7 +36,7 @@ enum Proof {
 
 use Proof::{Flood, Own, Tests};
 
-/// How the name of each row begins, in their order.
+/// The beginnings of the rows' names, in their order.
 const ROWS: [(&str, Proof); 49] = [
     ("fragments that wait", Flood(honest_fragments_become_whole)),
     (
@@ -277,7 +277,7 @@ fn besiege_asker(hosts: &mut Hosts, flood: impl FnMut(u32) -> Vec<Vec<u8>>) {
 struct Asker {
     listener: ListenerId,
     ends: Option<(Handle, Option<Handle>)>,
-    /// What the client has to say still.
+    /// The rest of the client's text.
     question: Bytes,
     served: u64,
 }

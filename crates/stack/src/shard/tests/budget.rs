@@ -18,7 +18,7 @@ const MSS: u32 = 1_448;
 pub(super) struct Short {
     pub(super) hosts: Hosts,
     pub(super) listener: ListenerId,
-    /// What it did not read: connections, and how much each was sent.
+    /// Connections that were not read, and the bytes sent to each.
     pub(super) unread: Vec<(Handle, usize)>,
 }
 

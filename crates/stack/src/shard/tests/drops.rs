@@ -42,7 +42,7 @@ impl Scene {
         Self { server, listener, ports: (4_000, 80), next: (1_000, 0), tsval: None }
     }
 
-    /// The same with an established connection.
+    /// A client and a server with an established connection.
     fn connected(settings: &[(&str, &str)]) -> (Self, Handle) {
         Self::new(settings).and_connected()
     }
@@ -54,7 +54,7 @@ impl Scene {
         (self, handle)
     }
 
-    /// The same in TIME-WAIT.
+    /// A client and a server with a connection in TIME-WAIT.
     fn waiting() -> Self {
         let (mut scene, handle) = Self::connected(&[]);
         scene.server.close(handle);

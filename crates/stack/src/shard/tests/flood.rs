@@ -28,10 +28,10 @@ struct Siege {
     server: Shard,
     listener: ListenerId,
     client: Shard,
-    /// What arrives a millisecond later.
+    /// Packets that arrive a millisecond later.
     to_server: Vec<Vec<u8>>,
     to_client: Vec<Vec<u8>>,
-    /// Who is connecting, and since when.
+    /// Connections that are opening, and since when.
     opening: Vec<(Handle, Instant)>,
     accepted: Vec<Handle>,
     late: u64,
@@ -127,7 +127,7 @@ impl Siege {
         }
     }
 
-    /// What the flood may make the server hold.
+    /// Checks the bounds on what the flood may make the server hold.
     fn assert_bounded(&self) {
         let census = self.server.census();
         assert!(census.syn_entries <= BACKLOG as usize, "{} entries", census.syn_entries);
@@ -143,7 +143,7 @@ impl Siege {
     }
 }
 
-/// What a host sends when this arrives.
+/// Returns what a host sends when this arrives.
 fn exchange(shard: &mut Shard, now: Instant, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
     let mut sent = Vec::new();

@@ -44,7 +44,7 @@ fn take(server: &mut Shard, packets: &[Vec<u8>]) -> usize {
     replies.filter(|reply| place(reply).0 == 0).count()
 }
 
-/// Where a packet's payload belongs, and that payload.
+/// Returns the fragment field of a packet, and its payload.
 fn place(packet: &[u8]) -> (u16, Vec<u8>) {
     let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
     (ip.fragment.map_or(0, |fragment| fragment.offset), payload.to_vec())

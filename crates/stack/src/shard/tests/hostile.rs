@@ -19,7 +19,7 @@ use super::packets::packet;
 use crate::shard::Census;
 use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
 
-/// What happens to the server next.
+/// The next event at the server.
 #[derive(Clone, Debug)]
 enum Step {
     /// A segment of the flow with this number, as the peer of the protocol would send it.
@@ -78,7 +78,7 @@ enum Act {
     Relisten,
 }
 
-/// What the peer knows of a flow from what the server sent last.
+/// The peer's knowledge of a flow, from what the server sent last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     acknowledged: SeqNum,

@@ -36,7 +36,7 @@ struct Scene {
 struct Peer {
     handle: Handle,
     port: u16,
-    /// What acknowledges the server's SYN.
+    /// The number that acknowledges the server's SYN.
     ack: SeqNum,
     stamps: Timestamps,
     /// Bytes of its stream that were sent.
@@ -213,7 +213,7 @@ impl Draws {
     }
 }
 
-/// What a burst did, but for how often it was answered: what is owed twice is told once.
+/// Returns what a burst did, except the number of answers: what is owed twice is sent once.
 fn done(scene: &Scene) -> impl PartialEq + core::fmt::Debug {
     let counters = scene.server.counters();
     let drops: Vec<_> = counters.drops().map(|(_, count)| count).collect();

@@ -23,7 +23,7 @@ pub(super) struct Hosts {
     pub(super) now: Instant,
     pub(super) client: Shard,
     pub(super) server: Shard,
-    /// What the wire does: 1 ms each way, in order.
+    /// Packets on the wire: 1 ms each way, in order.
     to_client: VecDeque<(Instant, Vec<u8>)>,
     to_server: VecDeque<(Instant, Vec<u8>)>,
     /// Which packets are lost: told their number, counted over both directions.
@@ -32,7 +32,7 @@ pub(super) struct Hosts {
     pub(super) wire: Wire,
 }
 
-/// What is between the hosts.
+/// The path between the hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wire {
     /// Nothing but the link.
@@ -77,12 +77,12 @@ pub(super) fn server_at(over: Over) -> Endpoint {
     Endpoint::new(server_addr(over), 80)
 }
 
-/// What a host's device can do.
+/// Capabilities of a host's device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Device {
     /// Bytes; below 1,280 the host has no IPv6 address.
     pub(super) mtu: u16,
-    /// Whether it takes super-segments and completes checksums.
+    /// True if it takes super-segments and completes checksums.
     pub(super) offload: bool,
 }
 

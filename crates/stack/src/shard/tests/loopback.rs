@@ -1,4 +1,4 @@
-//! What a host sends to itself comes in without a wire.
+//! Packets of a host to itself come in without a wire.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is known of a route is what connections over it begin with, from either side.
+//! Connections begin with the metrics of their route, from either side.
 
 use std::time::Duration;
 use std::vec::Vec;

@@ -440,7 +440,7 @@ fn a_burst_is_processed_whole_before_any_of_it_is_acknowledged() {
     assert_eq!(drain(&mut hosts.server, server).0.len(), 4 * 1_448);
 }
 
-/// What an application asks for is public API: no value of it may end the process, or never end.
+/// Options of an application are public API: no value of them may end the process, or never end.
 #[test]
 fn the_least_segment_and_the_most_attempts_that_can_be_asked_for_are_taken_with_sense() {
     let overrides =

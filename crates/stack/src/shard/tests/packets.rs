@@ -96,7 +96,7 @@ pub(super) fn v6(addr: &Address) -> Ipv6Addr {
     Ipv6Addr::from(*addr.octets())
 }
 
-/// What a router sends to whoever sent `about`, an IPv4 packet.
+/// Returns the error that a router sends to the sender of `about`, an IPv4 packet.
 pub(super) fn icmp(about: &[u8], message: &IcmpMessage<'_>) -> Vec<u8> {
     let (ip, _) = IpHeader::parse(about).expect("an IP packet");
     let mut bytes = vec![0; message.wire_len()];
@@ -104,7 +104,7 @@ pub(super) fn icmp(about: &[u8], message: &IcmpMessage<'_>) -> Vec<u8> {
     packet_from(router(Over::V4), ip.src, Protocol::ICMP, &bytes)
 }
 
-/// What a router sends to whoever sent `about`, an IPv6 packet.
+/// Returns the error that a router sends to the sender of `about`, an IPv6 packet.
 pub(super) fn icmpv6(about: &[u8], message: &Icmpv6Message<'_>) -> Vec<u8> {
     let (ip, _) = IpHeader::parse(about).expect("an IP packet");
     let mut bytes = vec![0; message.wire_len()];
@@ -164,7 +164,7 @@ pub(super) fn exchange(shard: &mut Shard, now: Instant, packet: &[u8]) -> Vec<Ve
     sent(shard)
 }
 
-/// What a host sends.
+/// Returns what a host sends.
 pub(super) fn sent(shard: &mut Shard) -> Vec<Vec<u8>> {
     let mut batch = TxBatch::new(64);
     shard.tx(&mut batch);

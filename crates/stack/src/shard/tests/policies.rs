@@ -46,7 +46,7 @@ fn again(hosts: &mut Hosts) -> Handle {
     hosts.client.connect(server_at(Over::V4), bound).expect("a free port")
 }
 
-/// How long it takes until the client is connected, ms.
+/// Returns the time until the client is connected, ms.
 fn connects_after(hosts: &mut Hosts, listener: ListenerId) -> Option<u64> {
     let client = again(hosts);
     let begin = hosts.now;

@@ -354,7 +354,7 @@ fn a_server_that_challenges_is_known_to_refuse_unless_that_is_forgotten() {
     assert!(place_of_a_refused_port("forget") < 19, "it has the place that it had");
 }
 
-/// How many of twenty ports are drawn before one whose connection was refused just now.
+/// Returns how many of twenty ports are drawn before one whose connection was refused just now.
 fn place_of_a_refused_port(rule: &str) -> usize {
     let refusing = [("tw.syn", "never"), ("tw.rst", "ignore"), ("ports.refused", rule)];
     let (mut hosts, listener) = hosts(&refusing);

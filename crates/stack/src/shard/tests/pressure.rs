@@ -14,7 +14,7 @@ use super::hosts::{Over, drain, send, server_at};
 use crate::Handle;
 
 const BUDGET: u64 = 16 << 20;
-/// Where the second and third step begin, of text: there are some records besides.
+/// The text with which the second and third step begin: there are some records too.
 const TIGHT: usize = BUDGET as usize / 100 * 92;
 const HIGH: usize = BUDGET as usize / 100 * 78;
 const MSS: u32 = 1_448;
@@ -67,7 +67,7 @@ impl Short {
         edges
     }
 
-    /// How far the server's window reaches, as the client knows.
+    /// Returns the edge of the server's window, as the client knows it.
     fn edge(&self, client: Handle) -> SeqNum {
         let snd = self.hosts.client.snapshot(client).expect("open").snd;
         snd.una + snd.wnd.get()

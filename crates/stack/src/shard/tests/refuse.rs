@@ -1,4 +1,4 @@
-//! What a host does not take: each refusal has its reason.
+//! Refusals of a host, each with its reason.
 
 use whimbrel_base::Instant;
 use whimbrel_base::packet::SegMeta;
@@ -26,7 +26,7 @@ fn segment_with(
     segment_between([(src, 4_000), (server_addr(Over::V4), 80)], flags, [seq, ack], options)
 }
 
-/// The same, between any ends.
+/// Returns a segment between any endpoints.
 pub(super) fn segment_between(
     [(src, src_port), (dst, dst_port)]: [(Address, u16); 2],
     flags: TcpFlags,

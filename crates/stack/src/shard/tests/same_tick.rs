@@ -77,7 +77,7 @@ fn end(mut hosts: Hosts, listener: ListenerId, client: Handle) {
     hosts.assert_no_leaks();
 }
 
-/// Who closes first, and so waits.
+/// The side that closes first, and so waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum First {
     Client,

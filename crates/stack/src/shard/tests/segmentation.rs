@@ -1,4 +1,4 @@
-//! What a connection sends in its turn leaves as segments, one behind the other.
+//! The output of a connection leaves as segments, one behind the other.
 
 use std::vec::Vec;
 

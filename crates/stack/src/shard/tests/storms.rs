@@ -149,7 +149,7 @@ impl Storm {
         }
     }
 
-    /// What is next happens, unless it is later than `end`.
+    /// Plays the next event, unless it is later than `end`.
     fn step(&mut self, end: Instant) -> bool {
         self.carry();
         let arrival = self.wire.keys().next().map(|(at, _)| *at);
@@ -174,7 +174,7 @@ impl Storm {
         true
     }
 
-    /// What is due arrives, in one burst at each host.
+    /// Delivers what is due, in one burst at each host.
     fn arrive(&mut self) {
         let mut bursts = [Vec::new(), Vec::new()];
         while let Some(entry) = self.wire.first_entry().filter(|it| it.key().0 <= self.now) {

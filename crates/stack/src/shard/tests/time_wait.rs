@@ -141,7 +141,7 @@ impl Waiting {
         self.end();
     }
 
-    /// The same, and the handshake completes.
+    /// Plays a SYN in TIME-WAIT, after which the handshake completes.
     fn play_completion(mut self, gap: i64, tsval: Option<u32>) {
         let syn_ack = self.syn(gap, tsval).expect("a SYN-ACK");
         let theirs = (syn_ack.seq + 1).raw();
@@ -202,7 +202,7 @@ fn the_last_timestamp_seen_is_that_of_whatever_came_last() {
     }
 }
 
-/// What FIN takes of the sequence space.
+/// Returns the sequence numbers that FIN takes.
 fn seq_len(flags: TcpFlags) -> u32 {
     u32::from(flags.contains(TcpFlags::FIN))
 }

@@ -52,7 +52,7 @@ fn datagram(over: Over, from: u16, to: u16, data: &[u8]) -> Vec<u8> {
     packet(over, Protocol::UDP, &bytes)
 }
 
-/// What a packet says, and the datagram in it.
+/// Reads a packet and the datagram in it.
 fn read(packet: &[u8]) -> (IpHeader, UdpHeader, Vec<u8>) {
     let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
     let view = UdpView::parse(ip.src, ip.dst, payload).expect("a datagram");

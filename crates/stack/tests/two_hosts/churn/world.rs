@@ -15,14 +15,14 @@ use whimbrel_stack::{
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
-/// Who sends the first FIN.
+/// The side that sends the first FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum First {
     Client,
     Server,
 }
 
-/// What each connection is for.
+/// The purpose of each connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChurnPlan {
     pub(crate) first: First,
@@ -43,7 +43,7 @@ pub(crate) struct World {
     attempts: Vec<Attempt>,
     /// When the last connection from each port began.
     begun: Vec<Option<Instant>>,
-    /// What is still to be read of each connection of the server, by its handle's index.
+    /// Bytes still to be read of each connection of the server, by its handle's index.
     unread: Vec<u32>,
     text: Bytes,
     pub(crate) connected: u64,
@@ -71,7 +71,7 @@ const ONE_WAY: Duration = Duration::from_millis(1);
 pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(2);
 /// Connections begin at most so often; more than one at once, if they are to be more.
 const BEAT: Duration = Duration::from_micros(100);
-/// What the ISN clock adds one in (`isn.tick`).
+/// The time in which the ISN clock adds one (`isn.tick`), ns.
 const ISN_TICK_NANOS: u64 = 256;
 
 fn host(addr: Address, seed: u64, tunables: &Tunables) -> Shard {
@@ -164,7 +164,7 @@ impl World {
         Ok(())
     }
 
-    /// What arrives now and what is due now.
+    /// Delivers what arrives now and does what is due now.
     fn pass(&mut self) {
         for (host, bursts) in self.hosts.iter_mut().zip(&mut self.under_way) {
             while let Some((_, packets)) = bursts.pop_front_if(|(at, _)| *at <= self.now) {

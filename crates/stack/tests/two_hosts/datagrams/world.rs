@@ -13,7 +13,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_udp::{Bind, Local, Received};
 use whimbrel_wire::{Address, Endpoint, Family};
 
-/// How much is played.
+/// The amount of traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
     pub(crate) seed: u64,
@@ -50,7 +50,7 @@ struct Socket {
     peer: Option<Endpoint>,
 }
 
-/// Who is to have a datagram, from whom, and how long it is.
+/// The receiver and the sender of a datagram, and its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Expected {
     host: usize,
@@ -248,7 +248,7 @@ impl World {
         self.received += 1;
     }
 
-    /// What did not arrive was lost on the way, or refused by a socket that is connected elsewhere.
+    /// Checks that what did not arrive was lost on the way, or refused by a socket that is connected elsewhere.
     fn end(mut self) {
         let mut refused = 0;
         for host in &self.hosts {

@@ -12,23 +12,23 @@ use crate::InterfaceAddress;
 use crate::error::ConfigError;
 
 impl Addresses {
-    /// How many addresses this host has on its networks.
+    /// Returns the number of addresses this host has on its networks.
     pub fn len(&self) -> usize {
         self.by_index.len() - self.holes.len()
     }
 
-    /// Whether it has none.
+    /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many it may have: fewer than [`Addresses::MOST`] where numbers behind those that it began with
+    /// Returns the most it may have: fewer than [`Addresses::MOST`] where numbers behind those that it began with
     /// are those of others.
     pub(crate) fn most(&self) -> usize {
         self.others.as_ref().map_or(Self::MOST, |others| others.first().into())
     }
 
-    /// Whether numbers were left by addresses that are no more.
+    /// True if numbers were left by addresses that are no more.
     pub(crate) fn has_holes(&self) -> bool {
         !self.holes.is_empty()
     }

@@ -26,7 +26,7 @@ pub(super) struct ForeignAddresses {
 #[derive(Debug)]
 struct Place {
     addr: Address,
-    /// How many records and answers have its number.
+    /// Number of records and answers that refer to it.
     references: u32,
     /// It is to be swept if it still has none.
     unreferred: bool,
@@ -57,12 +57,12 @@ impl ForeignAddresses {
         self.index_of.get(addr).copied()
     }
 
-    /// How many have a number.
+    /// Returns the number of foreign addresses.
     pub(super) fn len(&self) -> usize {
         self.index_of.len()
     }
 
-    /// How many more can have one.
+    /// Returns the number of further addresses that can have one.
     pub(super) fn spare(&self) -> usize {
         usize::from(FIRST_LOOPBACK - self.first) - self.index_of.len()
     }

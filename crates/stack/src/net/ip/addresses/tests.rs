@@ -95,7 +95,7 @@ fn bit(addr: &Address, at: usize) -> bool {
     family[at / 8] & (0x80 >> (at % 8)) != 0
 }
 
-/// Whether the first `len` bits agree, bit by bit.
+/// True if the first `len` bits agree, bit by bit.
 pub(in crate::net::ip) fn share_prefix(one: &Address, other: &Address, len: u8) -> bool {
     one.family() == other.family() && (0..usize::from(len)).all(|at| bit(one, at) == bit(other, at))
 }

@@ -46,7 +46,7 @@ fn packets(host: &mut IpLayer, mut datagram: Datagram) -> Vec<Vec<u8>> {
     packets
 }
 
-/// What the fragments carry together, and their common identification.
+/// Joins the fragments; returns their payload and their common identification.
 fn joined(packets: &[Vec<u8>]) -> (Vec<u8>, u32) {
     let mut bytes = Vec::new();
     let mut identification = None;

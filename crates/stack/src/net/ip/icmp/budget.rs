@@ -1,4 +1,4 @@
-//! How many ICMP errors leave: a token bucket (RFC 4443 2.4 (f), RFC 1812 4.3.2.8).
+//! The limit on ICMP errors: a token bucket (RFC 4443 2.4 (f), RFC 1812 4.3.2.8).
 
 use whimbrel_base::{Instant, Key, SipHasher24};
 
@@ -31,7 +31,7 @@ impl ErrorBudget {
         Self { prf: key.prf(), admitted: 0, saved, last: Instant::ZERO }
     }
 
-    /// Whether one more error may leave now.
+    /// True if one more error may leave now.
     pub(super) fn admit(&mut self, now: Instant) -> bool {
         let passed = now.as_nanos().saturating_sub(self.last.as_nanos());
         self.last = self.last.max(now);

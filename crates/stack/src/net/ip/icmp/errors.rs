@@ -61,7 +61,7 @@ impl ErrorOut {
     }
 }
 
-/// Whom a refused packet was from and for.
+/// Source and destination of a refused packet.
 struct PacketEnds {
     src: Address,
     dst: Address,
@@ -244,7 +244,7 @@ impl PacketEnds {
     }
 }
 
-/// Whether the packet is itself an ICMP error. Its type stands where a segment's ports do.
+/// True if the packet is itself an ICMP error. Its type stands where a segment's ports do.
 fn is_error(packet: &QuotedSegment) -> bool {
     let [icmp_type, _] = packet.src_port.to_be_bytes();
     match packet.protocol {
@@ -257,11 +257,11 @@ fn is_error(packet: &QuotedSegment) -> bool {
     }
 }
 
-/// What is quoted of a segment: its ports and its number.
+/// Bytes quoted of a segment: its ports and its sequence number.
 const QUOTED_SEGMENT: usize = 8;
 /// A SYN has this length at least, bytes: what is quoted says so, as the SYN's own is not known.
 const LEAST_SYN: usize = 20;
-/// What fits behind the headers of an IPv4 packet of 576 bytes.
+/// Bytes that fit behind the headers of an IPv4 packet of 576 bytes.
 const MOST_QUOTED_V4: usize = 576 - Ipv4Header::LEN - 8;
-/// What fits behind the headers of an IPv6 packet of 1,280 bytes.
+/// Bytes that fit behind the headers of an IPv6 packet of 1,280 bytes.
 const MOST_QUOTED_V6: usize = 1280 - Ipv6Header::LEN - 8;

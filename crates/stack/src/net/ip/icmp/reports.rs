@@ -51,7 +51,7 @@ impl IpLayer {
         self.report(dst, error, quoted)
     }
 
-    /// What this host itself says of a packet of its own that never left (RFC 4861 7.2.2: "The
+    /// Reports, as this host itself, a packet of its own that never left (RFC 4861 7.2.2: "The
     /// sender MUST return ICMP destination unreachable indications with code 3 (Address
     /// Unreachable) for each packet queued awaiting address resolution").
     pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<ErrorReport> {
@@ -104,7 +104,7 @@ impl IpLayer {
 }
 
 impl ErrorReport {
-    /// The same, said by the message in `payload` of this packet.
+    /// Adds the sender and the code of the message in `payload` of this packet.
     pub(super) fn said(self, ip: &IpHeader, payload: &[u8]) -> Self {
         match self {
             Self::Echo(report) => {
@@ -130,7 +130,7 @@ fn judge_v4(code: u8) -> Result<IcmpError, FrameDrop> {
     }
 }
 
-/// What a destination unreachable of ICMPv6 means for a connection (RFC 4443 3.1).
+/// Returns the meaning of ICMPv6's destination unreachable for a connection (RFC 4443 3.1).
 fn judge_v6(code: u8) -> Result<IcmpError, FrameDrop> {
     match code {
         0 => Ok(soft(SoftError::NetworkUnreachable)),
@@ -183,7 +183,7 @@ fn field(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16::from_be_bytes(*field)))
 }
 
-/// What this host says of a packet of its own whose neighbour does not answer (RFC 792; in ICMPv6 it means
+/// The code of a report about a packet of its own whose neighbour does not answer (RFC 792; in ICMPv6 it means
 /// the same as 3, address unreachable).
 const HOST_UNREACHABLE: u8 = 1;
 /// RFC 1191 7.1's common sizes, and the least that is believed in place of those below.

@@ -88,7 +88,7 @@ pub(in crate::net::ip) fn write(
     tx
 }
 
-/// What a device does that completes sums: adds the transport header, its field included, and the
+/// Completes the sum as a device does: adds the transport header, its field included, and the
 /// text.
 fn complete(packet: &mut [u8], tx: &TxSegment) {
     if let TxChecksum::Partial(offset) = tx.checksum {

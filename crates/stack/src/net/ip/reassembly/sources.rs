@@ -1,11 +1,11 @@
-//! Who has how much of what waits to become whole.
+//! Shares of sources in what waits to become whole.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::cmp::Reverse;
 
 use whimbrel_wire::{Address, Family};
 
-/// Whom fragments count for: an IPv4 address, or the IPv6 network of 64 bits within which a host
+/// The source that fragments count for: an IPv4 address, or the IPv6 network of 64 bits within which a host
 /// may have any address (RFC 4291 2.5.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Source(Address);
@@ -70,7 +70,7 @@ impl Sources {
         self.by_age.range((*source, 0)..=(*source, u64::MAX)).next().map(|(_, serial)| *serial)
     }
 
-    /// Whether nobody has anything here.
+    /// True if nobody has anything here.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         let ranks = self.by_datagrams.len() + self.by_bytes.len();

@@ -12,12 +12,12 @@ impl Routes {
     /// A host may have this many that are added while it runs: with them a table of some 10 MB.
     pub const MOST: usize = 65_536;
 
-    /// How many there are, those of the addresses' own networks among them.
+    /// Returns the number of routes, those of the addresses' own networks among them.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

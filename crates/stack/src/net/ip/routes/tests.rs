@@ -1,4 +1,4 @@
-//! Where packets go.
+//! The table of routes.
 
 use std::vec::Vec;
 

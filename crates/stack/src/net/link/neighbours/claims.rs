@@ -1,4 +1,4 @@
-//! What neighbours and strangers say of themselves, and whether they are believed.
+//! Claims of neighbours and strangers about themselves, and whether they are believed.
 
 use whimbrel_base::Instant;
 use whimbrel_tcp::tunables::NeighbourClaims;
@@ -6,14 +6,14 @@ use whimbrel_wire::{Address, MacAddress};
 
 use super::{CLAIM_PAUSE, NeighbourState, Neighbours, ProbeContext};
 
-/// What a neighbour told of itself without being answered for it.
+/// An advertisement of a neighbour, which needs no answer.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::net::link) struct Advertised {
     /// Its station; none if that is what it was.
     pub(in crate::net::link) mac: Option<MacAddress>,
     /// It answers a question of ours: it hears us.
     pub(in crate::net::link) solicited: bool,
-    /// What is known of its station gives way.
+    /// True if it replaces what is known of its station.
     pub(in crate::net::link) overrides: bool,
 }
 
@@ -87,7 +87,7 @@ impl Neighbours {
         self.enter(index, next, now);
     }
 
-    /// Whether this neighbour answered before, and is asked before another station takes its place.
+    /// True if this neighbour answered before, and is asked before another station takes its place.
     fn is_defended(&self, index: u32) -> bool {
         let confirmed = self.slots.0.get(index).is_some_and(|neighbour| neighbour.confirmed);
         confirmed && self.claims == NeighbourClaims::Verify

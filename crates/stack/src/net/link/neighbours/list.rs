@@ -2,7 +2,7 @@
 
 use super::Slots;
 
-/// Where a neighbour stands in its list.
+/// The place of a neighbour in its list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
     previous: u32,

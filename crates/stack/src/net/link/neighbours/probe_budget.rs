@@ -1,8 +1,8 @@
-//! How often neighbours are asked for: a bucket that fills with time.
+//! The limit on questions for neighbours: a bucket that fills with time.
 
 use whimbrel_base::Instant;
 
-/// How many questions may be asked now.
+/// Number of questions that may be asked now.
 #[derive(Debug)]
 pub(super) struct ProbeBudget {
     left: u32,

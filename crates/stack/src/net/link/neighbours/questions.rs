@@ -110,5 +110,5 @@ impl Neighbours {
     }
 }
 
-/// How long the one known may take for each of [`MOST_ASKED`] answers.
+/// The time that the one known has for each of [`MOST_ASKED`] answers.
 const CLAIM_QUESTION: Duration = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! What nobody can make a host do more of, whatever they send.
+//! Bounds on what stations can make a host do.
 
 use std::time::Duration;
 use std::vec::Vec;

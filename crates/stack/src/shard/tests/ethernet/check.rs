@@ -1,4 +1,4 @@
-//! Whether somebody else has our addresses, before they are used and afterwards.
+//! Other stations with our addresses, before they are used and afterwards.
 
 use std::time::Duration;
 

@@ -159,7 +159,7 @@ fn a_stale_neighbour_that_asks_from_another_station_has_moved() {
     }
 }
 
-/// What says, unasked, that the neighbour 9 is at `mac`.
+/// Unasked claims that the neighbour 9 is at `mac`.
 fn claims(over: Over, mac: MacAddress) -> [Vec<u8>; 3] {
     [announces(over, 9, mac), answers(over, 9, mac), asks(over, 9, mac)]
 }

@@ -37,12 +37,12 @@ pub(super) fn address(over: Over, number: u16) -> Address {
     }
 }
 
-/// What the host sent.
+/// A frame that the host sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sent {
-    /// Who has it? Asked of all, or of one.
+    /// The question for the station of an address, to all or to one.
     Ask(Address, Option<MacAddress>),
-    /// Who has our own? Asked of all, from no address.
+    /// The question for another station with our own address, to all, from no address.
     Probe(Address),
     /// "I have it", to one that asked.
     Answer(MacAddress),
@@ -247,7 +247,7 @@ pub(super) fn ping(from: Address, sequence: u16) -> Vec<u8> {
     frame(OURS, station(0xffff), EtherType::IPV6, &packet_v6(src, dst, 64, &icmp))
 }
 
-/// What a frame of the host's is. Everything in it must fit together.
+/// Reads a frame of the host's. Everything in it must fit together.
 pub(super) fn read(frame: &[u8]) -> Sent {
     let (header, packet) = EthernetHeader::parse(frame).expect("an Ethernet header");
     assert_eq!(header.src, OURS);
