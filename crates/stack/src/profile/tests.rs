@@ -55,7 +55,7 @@ fn what_is_not_the_default_has_a_setting_that_says_so() {
 }
 
 #[test]
-fn a_variant_is_named_for_its_base_and_is_known_by_what_it_changes() {
+fn variant_is_named_by_base_and_by_changed_settings() {
     for profile in PROFILES {
         let (of, _) = profile.name.split_once('+').unwrap_or((profile.name, ""));
         if of != profile.name {

@@ -81,7 +81,7 @@ fn a_timer_armed_for_the_past_fires_at_the_next_tick() {
 }
 
 #[test]
-fn sixteen_thousand_of_one_tick_fire_as_fast_as_the_budget_allows() {
+fn timers_of_one_tick_fire_as_budget_allows() {
     let (mut wheel, mut nodes) = (Wheel::new(START), nodes(16_000));
     let at = START + Duration::from_secs(60);
     for id in 0..16_000 {
@@ -101,7 +101,7 @@ fn sixteen_thousand_of_one_tick_fire_as_fast_as_the_budget_allows() {
 }
 
 #[test]
-fn a_timer_cancelled_while_its_slot_is_being_fired_or_cascaded_does_not_fire() {
+fn timer_cancelled_in_firing_slot_does_not_fire() {
     for after in 1..12 {
         let (mut wheel, mut nodes) = (Wheel::new(START), nodes(4));
         let at = START + Duration::from_secs(7);
@@ -136,7 +136,7 @@ fn a_two_hour_timer_and_one_of_a_year_are_kept_apart() {
 }
 
 #[test]
-fn calling_only_at_next_deadline_misses_nothing_and_wakes_a_few_times_per_timer() {
+fn next_deadline_misses_no_timer_and_wakes_few_times() {
     let (mut wheel, mut nodes) = (Wheel::new(START), nodes(1));
     for seconds in [0, 1, 59, 7200, 300_000] {
         let at = START + Duration::from_secs(seconds);

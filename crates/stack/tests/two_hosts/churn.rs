@@ -41,7 +41,7 @@ fn many_from_one_address(count: u64, rate: u64, settings: &[(&str, &str)]) -> u6
 }
 
 #[test]
-fn a_server_that_closes_first_delays_nobody_however_often_ports_come_back() {
+fn closing_server_delays_no_reused_port() {
     many_from_one_address(40_000, 20_000, &[FEW_PORTS]);
 }
 
@@ -136,7 +136,7 @@ fn ports_that_come_back_at_random_delay_nobody_at_any_rate() {
 }
 
 #[test]
-fn a_client_whose_bytes_outran_the_isn_clock_waits_for_two_round_trips_and_no_longer() {
+fn client_beyond_isn_clock_waits_two_round_trips() {
     who_outran_the_clock_is_delayed(
         (400, 2_000),
         &[("net.ipv4.ip_local_port_range", "40000 40099")],
@@ -153,7 +153,7 @@ fn the_load_of_the_report_delays_nobody_at_any_rate() {
 
 #[test]
 #[ignore = "16 GB"]
-fn the_load_of_the_report_with_uploads_delays_those_alone_that_outran_the_isn_clock() {
+fn upload_load_delays_only_clients_beyond_isn_clock() {
     for rate in [250, 1_000, 10_000, 50_000] {
         who_outran_the_clock_is_delayed((20_000, rate), &[]);
     }

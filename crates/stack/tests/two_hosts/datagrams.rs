@@ -8,7 +8,7 @@ mod world;
 use world::{Traffic, World};
 
 #[test]
-fn whatever_the_links_do_a_datagram_is_its_sockets_whole_and_once() {
+fn datagram_reaches_its_socket_whole_and_once() {
     for seed in 0..8 {
         World::new(Traffic { seed, datagrams: 15_000 }).play();
     }

@@ -39,7 +39,7 @@ fn route(network: Address, prefix_len: u8, gateway: Option<Address>) -> Route {
 }
 
 #[test]
-fn an_address_that_was_added_accepts_connects_and_hears_datagrams() {
+fn added_address_accepts_connects_and_receives_datagrams() {
     for over in BOTH {
         let mut hosts = Hosts::new();
         let added = second(over);
@@ -77,7 +77,7 @@ fn an_address_that_was_added_accepts_connects_and_hears_datagrams() {
 }
 
 #[test]
-fn who_listens_at_an_address_does_not_hear_for_the_one_that_has_its_number_next() {
+fn listener_does_not_serve_next_address_of_its_number() {
     let mut hosts = Hosts::new();
     let (before, after) = (second(Over::V4), own([10, 0, 0, 8].into(), 24));
     hosts.server.add_address(before).expect("it is free");
@@ -176,7 +176,7 @@ fn what_hangs_on_an_address_ends_with_it_and_no_segment_tells() {
 }
 
 #[test]
-fn a_connection_that_is_over_and_held_keeps_its_address_from_being_anothers() {
+fn closed_but_held_connection_keeps_number_of_its_address() {
     let mut hosts = Hosts::new();
     let (one, other) = (second(Over::V4), own([10, 0, 0, 8].into(), 24));
     hosts.server.add_address(one).expect("it is free");
@@ -293,7 +293,7 @@ fn a_route_that_goes_stops_its_connections_until_it_comes_back() {
 }
 
 #[test]
-fn what_was_found_out_of_a_path_goes_with_its_route_and_of_others_stays() {
+fn path_mtus_go_with_their_route_only() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 4);
     let (client, server) = hosts.connected(Over::V4, listener);
@@ -314,7 +314,7 @@ fn what_was_found_out_of_a_path_goes_with_its_route_and_of_others_stays() {
 }
 
 #[test]
-fn an_address_of_any_host_that_becomes_its_own_ends_what_was_accepted_for_the_other() {
+fn foreign_address_that_becomes_own_ends_its_connections() {
     let mut hosts = Hosts::new();
     hosts.server.take_any_address();
     let listener = hosts.server.listen_any().expect("nobody else");

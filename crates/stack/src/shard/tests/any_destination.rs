@@ -76,7 +76,7 @@ fn all_asked(shard: &mut Shard, listener: ListenerId) -> Vec<SynRequest> {
 }
 
 #[test]
-fn a_syn_for_any_destination_waits_until_it_is_accepted_and_its_connection_is_from_there() {
+fn syn_for_any_destination_waits_until_accepted() {
     for over in BOTH {
         let (mut hosts, listener) = hosts();
         let client = hosts.client.connect(elsewhere(over), None).expect("a free port");
@@ -174,7 +174,7 @@ fn a_refused_syn_is_answered_as_by_a_closed_port() {
 }
 
 #[test]
-fn an_unreachable_one_by_an_error_of_this_hosts_that_quotes_the_syn() {
+fn unreachable_answer_is_icmp_error_that_quotes_syn() {
     let codes = [
         (Unreachable::Network, 0),
         (Unreachable::Host, 1),
@@ -260,7 +260,7 @@ fn who_resets_its_syn_withdraws_it_and_who_guesses_does_not() {
 }
 
 #[test]
-fn an_acknowledgment_of_what_was_never_sent_is_refused_as_by_a_listener() {
+fn ack_of_unsent_data_gets_reset_as_by_listener() {
     let (mut server, listener) = server();
     let to = (other(7), 443);
     exchange(&mut server, Instant::ZERO, &syn(4_000, to));
@@ -277,7 +277,7 @@ fn an_acknowledgment_of_what_was_never_sent_is_refused_as_by_a_listener() {
 }
 
 #[test]
-fn a_syn_that_nobody_answers_is_given_up_when_its_peer_has_given_up() {
+fn unanswered_syn_expires_when_its_peer_gives_up() {
     let (mut server, listener) = server();
     exchange(&mut server, Instant::ZERO, &syn(4_000, (other(7), 443)));
     let asked = server.asked(listener).expect("a SYN");
@@ -291,7 +291,7 @@ fn a_syn_that_nobody_answers_is_given_up_when_its_peer_has_given_up() {
 }
 
 #[test]
-fn an_accepted_one_whose_peer_is_gone_is_given_up_as_any_handshake() {
+fn accepted_syn_of_vanished_peer_times_out() {
     let (mut server, listener) = server();
     exchange(&mut server, Instant::ZERO, &syn(4_000, (other(7), 443)));
     let asked = server.asked(listener).expect("a SYN");
@@ -445,7 +445,7 @@ fn there_is_no_cookie_and_no_other_answer_before_the_verdict() {
 }
 
 #[test]
-fn who_listens_at_an_address_of_the_hosts_own_is_asked_first_and_hears_of_no_other() {
+fn listener_at_own_address_precedes_listener_for_any() {
     let (mut server, any) = server();
     let at = Endpoint::new(Address::from_v4_octets([0; 4]), 80);
     let own = server.listen(at, 8).expect("the port is free");
@@ -494,7 +494,7 @@ fn a_connection_that_nobody_took_is_reset_with_the_listener() {
 }
 
 #[test]
-fn nothing_but_segments_and_datagrams_is_taken_for_other_addresses() {
+fn only_segments_and_datagrams_pass_for_foreign_addresses() {
     let (mut server, _) = server();
     let echo = [8, 0, 0xf7, 0xfe, 0, 0, 0, 1];
     let (src, to) = (client_addr(Over::V4), other(7));
@@ -520,7 +520,7 @@ fn nothing_but_segments_and_datagrams_is_taken_for_other_addresses() {
 }
 
 #[test]
-fn a_flow_in_time_wait_is_asked_about_and_waits_on_if_its_new_syn_is_refused() {
+fn refused_syn_in_time_wait_leaves_record() {
     let (mut hosts, listener) = hosts_with(&Tunables { timestamps: false, ..Tunables::default() });
     let client = hosts.client.connect(elsewhere(Over::V4), None).expect("a free port");
     hosts.run_until_quiet();
@@ -582,7 +582,7 @@ fn last_fin(number: u32, iss: u32) -> Vec<u8> {
 }
 
 #[test]
-fn the_address_that_has_waited_longest_goes_when_there_is_a_number_for_no_other() {
+fn oldest_waiting_address_gives_way_when_numbers_run_out() {
     let (mut server, listener) = crowded();
     for number in 0..1_000 {
         let (handle, iss) = dial(&mut server, listener, Instant::ZERO, number);
@@ -642,7 +642,7 @@ fn without_a_number_to_give_a_segment_is_dropped_and_counted() {
 }
 
 #[test]
-fn within_a_burst_an_address_that_is_given_up_and_asked_for_again_is_the_same() {
+fn address_released_and_used_in_one_burst_keeps_number() {
     let (mut server, listener) = server();
     let to = (other(7), 443);
     exchange(&mut server, Instant::ZERO, &syn(4_000, to));

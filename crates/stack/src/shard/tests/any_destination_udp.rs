@@ -58,7 +58,7 @@ fn text(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_datagram_for_anybody_is_answered_from_there_whole_and_in_fragments() {
+fn datagram_for_any_is_answered_from_its_destination() {
     for over in BOTH {
         let mut hosts = hosts();
         let any = hosts.server.udp_bind_any().expect("nobody else");
@@ -110,7 +110,7 @@ fn what_has_a_socket_is_its_and_only_the_rest_is_for_any() {
 }
 
 #[test]
-fn where_nobody_takes_them_the_sender_is_told_from_where_it_sent_to() {
+fn untaken_datagram_for_any_gets_error_from_destination() {
     for over in BOTH {
         let mut hosts = hosts();
         let to = elsewhere(over, 7);
@@ -189,7 +189,7 @@ fn refusals_count_against_what_a_host_may_send_of_errors() {
 }
 
 #[test]
-fn nobody_is_spoken_for_who_cannot_be_and_nothing_but_the_socket_for_any_speaks_for_others() {
+fn only_socket_for_any_sends_from_foreign_addresses() {
     let mut hosts = hosts();
     let any = hosts.server.udp_bind_any().expect("nobody else");
     assert_eq!(hosts.server.udp_bind_any(), Err(UdpError::Bind(BindError::AnyInUse)));
@@ -238,7 +238,7 @@ fn groups_and_whole_networks_are_nobodys_destination() {
 }
 
 #[test]
-fn a_path_that_carries_less_than_an_answer_for_another_is_heard_of() {
+fn too_big_answer_for_foreign_address_reports_path_mtu() {
     let mut hosts = hosts();
     let any = hosts.server.udp_bind_any().expect("nobody else");
     let from = elsewhere(Over::V4, 7);

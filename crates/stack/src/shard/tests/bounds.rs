@@ -42,7 +42,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "neighbours,",
         Tests(&[
-            "crates/stack/src/shard/tests/ethernet/bounds.rs#the_neighbour_in_use_stays_while_a_thousand_others_come_and_go",
+            "crates/stack/src/shard/tests/ethernet/bounds.rs#neighbour_in_use_outlives_a_thousand_others",
             "crates/stack/src/shard/tests/ethernet/bounds.rs#known_neighbour_is_served_amid_flood_of_made_up_ones",
         ]),
     ),
@@ -56,7 +56,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "claims to be",
         Tests(&[
-            "crates/stack/src/shard/tests/ethernet/states.rs#claims_in_a_stream_cost_a_few_questions_a_second_and_win_nothing",
+            "crates/stack/src/shard/tests/ethernet/states.rs#stream_of_claims_costs_few_questions_and_wins_nothing",
             "crates/stack/src/shard/tests/ethernet/bounds.rs#no_neighbour_loses_its_address_without_being_asked",
         ]),
     ),
@@ -146,7 +146,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "half-open entries",
         Tests(&[
-            "crates/stack/src/shard/tests/flood.rs#under_a_flood_of_syns_clients_connect_and_memory_stays_in_its_bounds",
+            "crates/stack/src/shard/tests/flood.rs#syn_flood_lets_clients_connect_within_bounds",
         ]),
     ),
     ("complete connections", Flood(full_accept_queue_leaves_other_listeners_alone)),

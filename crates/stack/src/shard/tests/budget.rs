@@ -116,7 +116,7 @@ const PART: usize = 240_000;
 const FIRST_OF_TEST: u64 = 1 << 32;
 
 #[test]
-fn at_three_quarters_it_is_counted_and_nobody_is_refused_anything() {
+fn memory_at_75_percent_is_counted_and_refuses_nothing() {
     let mut short = Short::new().fill(800_000);
     assert_eq!((short.pressure(), short.reached()), (Pressure::High, [1, 0, 0]));
     short.exchange_with_a_loss();
@@ -128,7 +128,7 @@ fn at_three_quarters_it_is_counted_and_nobody_is_refused_anything() {
 }
 
 #[test]
-fn at_nine_tenths_text_out_of_order_is_refused_and_comes_again_in_order() {
+fn memory_at_90_percent_refuses_out_of_order_text() {
     let mut short = Short::new().fill(920_000);
     assert_eq!((short.pressure(), short.reached()), (Pressure::Tight, [1, 1, 0]));
     short.exchange_with_a_loss();
@@ -162,7 +162,7 @@ fn what_is_held_out_of_order_stays_when_memory_runs_short() {
 }
 
 #[test]
-fn a_full_server_gives_new_connections_four_segments_and_goes_on_serving_them() {
+fn full_server_gives_new_connections_four_segments() {
     let mut short = Short::new().fill(1_100_000);
     assert_eq!((short.pressure(), short.reached()), (Pressure::Full, [1, 1, 1]));
     let cookies = short.server().counters().cookies_sent;
@@ -201,7 +201,7 @@ fn a_full_server_gives_new_connections_four_segments_and_goes_on_serving_them() 
 }
 
 #[test]
-fn promises_of_three_times_the_budget_are_kept_as_far_as_they_are_read() {
+fn windows_of_three_budgets_are_kept_as_far_as_read() {
     let mut short = Short::new();
     // All windows were announced before there was any pressure: three MiB of them.
     let pairs: Vec<_> = (0..12).map(|_| short.hosts.connected(Over::V4, short.listener)).collect();
@@ -245,7 +245,7 @@ fn where_cookies_are_off_half_open_entries_have_their_own_bound() {
 }
 
 #[test]
-fn on_a_full_server_a_record_in_time_wait_goes_for_each_that_comes() {
+fn full_server_drops_one_time_wait_for_each_new() {
     let mut short = Short::new();
     let close = |short: &mut Short, times: usize| {
         for _ in 0..times {

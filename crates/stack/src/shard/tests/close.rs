@@ -31,7 +31,7 @@ fn time_wait_lasts_twice_the_msl_of_its_path() {
 }
 
 #[test]
-fn a_port_in_time_wait_at_the_server_serves_the_next_connection_at_once() {
+fn port_in_time_wait_at_server_serves_next_connection() {
     for timestamps in [true, false] {
         let mut hosts = Hosts::with(&Tunables { timestamps, ..Tunables::default() });
         let listener = hosts.listen(Over::V4, 8);
@@ -206,7 +206,7 @@ fn waiting(tunables: &Tunables) -> (Hosts, SeqNum) {
 }
 
 #[test]
-fn in_time_wait_a_syn_ack_and_a_syn_with_fin_are_challenged_and_open_nothing() {
+fn syn_ack_and_syn_fin_in_time_wait_are_challenged() {
     for flags in [TcpFlags::SYN_ACK, TcpFlags::SYN | TcpFlags::FIN] {
         let (mut hosts, rcv_nxt) = waiting(&Tunables::default());
         let syn = segment(client_addr(Over::V4), flags, (rcv_nxt + 1_000).raw(), 77);
@@ -224,7 +224,7 @@ fn in_time_wait_a_syn_ack_and_a_syn_with_fin_are_challenged_and_open_nothing() {
 }
 
 #[test]
-fn where_a_syn_with_fin_may_open_it_opens_a_port_in_time_wait_again() {
+fn syn_fin_reopens_time_wait_if_drop_synfin_is_off() {
     let (mut hosts, rcv_nxt) = waiting(&Tunables { drop_synfin: false, ..Tunables::default() });
     let syn_fin = TcpFlags::SYN | TcpFlags::FIN;
     let syn = segment(client_addr(Over::V4), syn_fin, (rcv_nxt + 1_000).raw(), 0);
@@ -235,7 +235,7 @@ fn where_a_syn_with_fin_may_open_it_opens_a_port_in_time_wait_again() {
 }
 
 #[test]
-fn a_syn_that_its_sender_disowns_was_an_old_duplicate_and_time_wait_goes_on() {
+fn reset_of_reopening_restores_time_wait() {
     let (mut hosts, rcv_nxt) = waiting(&Tunables::default());
     let client = client_addr(Over::V4);
     let syn = segment(client, TcpFlags::SYN, (rcv_nxt + 1_000).raw(), 0);

@@ -79,7 +79,7 @@ fn what_cannot_change_is_refused_by_name_and_nothing_changes() {
 }
 
 #[test]
-fn a_connection_is_dropped_by_its_ends_and_both_applications_hear_of_it() {
+fn abort_flow_notifies_both_applications() {
     for over in BOTH {
         let mut hosts = Hosts::new();
         let listener = hosts.listen(over, 8);

@@ -79,7 +79,7 @@ fn snapshot(shard: &Shard, handle: Handle) -> Snapshot {
 }
 
 #[test]
-fn with_cookies_always_a_connection_has_all_its_options_and_no_record_before_its_third_segment() {
+fn cookies_always_keep_options_without_record_until_ack() {
     for over in BOTH {
         let mut hosts = hosts(ALWAYS);
         let listener = hosts.listen(over, 8);
@@ -128,7 +128,7 @@ fn what_a_cookie_cannot_carry_without_timestamps_is_not_offered() {
 }
 
 #[test]
-fn a_connection_by_cookie_begins_with_the_initial_window_and_the_peers_scale() {
+fn cookie_connection_has_initial_window_and_peers_scale() {
     let mut server = server(ALWAYS);
     let listener = server.listen(server_at(Over::V4), 8).expect("the port is free");
     let syn_ack = tell(&mut server, Instant::ZERO, client_addr(Over::V4), &syn(4_000))[0];
@@ -141,7 +141,7 @@ fn a_connection_by_cookie_begins_with_the_initial_window_and_the_peers_scale() {
 }
 
 #[test]
-fn a_full_syn_cache_answers_by_cookies_and_a_client_connects_all_the_same() {
+fn full_syn_cache_sends_cookies_and_client_connects() {
     let mut hosts = hosts(SynCookies::Auto);
     let listener = hosts.listen(Over::V4, 8);
     flood(&mut hosts.server, hosts.now, 100);
@@ -172,7 +172,7 @@ fn with_cookies_off_a_full_syn_cache_makes_room_by_eviction() {
 }
 
 #[test]
-fn above_a_lower_bound_a_flow_in_time_wait_is_opened_again_and_the_entries_become_fewer() {
+fn lowered_bound_shrinks_syn_cache_as_flows_reopen() {
     let lower: [fn(&mut Shard, ListenerId); 2] = [
         |server, listener| assert!(server.set_backlog(listener, 16)),
         |server, _| server.set_tunable("max_syn_entries", "20").expect("a value"),
@@ -203,7 +203,7 @@ fn above_a_lower_bound_a_flow_in_time_wait_is_opened_again_and_the_entries_becom
 }
 
 #[test]
-fn where_a_listener_has_too_few_of_all_entries_a_syn_is_dropped_and_counted() {
+fn syn_beyond_share_of_listener_is_dropped_and_counted() {
     let mut server = server(SynCookies::Off);
     let now = Instant::ZERO;
     server.listen(Endpoint::new(server_addr(Over::V4), 81), 20_000).expect("the port is free");
@@ -348,7 +348,7 @@ fn a_cookie_that_comes_again_meets_the_record_it_made() {
 }
 
 #[test]
-fn a_flow_in_time_wait_is_opened_again_by_a_half_open_entry_and_never_by_a_cookie() {
+fn time_wait_is_reopened_by_entry_and_never_by_cookie() {
     let mut hosts = hosts(ALWAYS);
     let listener = hosts.listen(Over::V4, 8);
     let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
@@ -371,7 +371,7 @@ fn a_flow_in_time_wait_is_opened_again_by_a_half_open_entry_and_never_by_a_cooki
 }
 
 #[test]
-fn a_cookie_that_finds_the_accept_queue_full_is_dropped_and_comes_again_with_the_request() {
+fn cookie_at_full_accept_queue_returns_with_request() {
     let mut hosts = hosts(ALWAYS);
     let listener = hosts.listen(Over::V4, 1);
     let first = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
@@ -395,7 +395,7 @@ fn a_cookie_that_finds_the_accept_queue_full_is_dropped_and_comes_again_with_the
 }
 
 #[test]
-fn a_cookie_that_finds_the_accept_queue_full_is_refused_by_a_reset_if_told_so() {
+fn cookie_at_full_queue_gets_reset_by_abort_on_overflow() {
     let tunables = Tunables { syn_cookies: ALWAYS, abort_on_overflow: true, ..Tunables::default() };
     let mut server = host(server_addr, 2, &tunables);
     let listener = server.listen(server_at(Over::V4), 1).expect("the port is free");
@@ -414,7 +414,7 @@ fn a_cookie_that_finds_the_accept_queue_full_is_refused_by_a_reset_if_told_so() 
 }
 
 #[test]
-fn a_group_completes_what_another_of_it_began_and_its_timestamps_go_on() {
+fn group_completes_cookies_and_continues_timestamps() {
     for stamped in [true, false] {
         let (mut first, mut second) = (server(ALWAYS), server(SynCookies::Auto));
         let client = client_addr(Over::V4);

@@ -258,7 +258,7 @@ fn said_to(mut scene: Scene, flags: TcpFlags, seq: i32, ack: i32) -> Scene {
 }
 
 #[test]
-fn every_reason_to_refuse_a_segment_can_be_met_and_is_counted_apart() {
+fn every_drop_reason_occurs_and_is_counted() {
     // A connection that is over is not found any more: what guards it is tested where it stands.
     for &reason in DropReason::ALL.iter().filter(|reason| **reason != DropReason::Closed) {
         let scene = meet(reason);

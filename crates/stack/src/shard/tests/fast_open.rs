@@ -100,7 +100,7 @@ fn server_for(pending: u32) -> (Hosts, ListenerId, FastOpen) {
 }
 
 #[test]
-fn the_text_of_a_syn_is_read_and_answered_before_the_handshake_is_over() {
+fn syn_text_is_answered_before_handshake_ends() {
     for over in BOTH {
         let (mut hosts, listener) = acquainted(over);
         let (client, rest) = fast(&mut hosts, over, REQUEST);
@@ -136,7 +136,7 @@ fn the_text_of_a_syn_is_read_and_answered_before_the_handshake_is_over() {
 }
 
 #[test]
-fn a_listener_that_was_not_asked_ignores_the_option_and_the_text() {
+fn listener_without_fast_open_ignores_option_and_text() {
     let (mut hosts, listener, cookie) = server_for(8);
     hosts.server.set_fast_open(listener, 0);
     for (port, option) in [(1, FastOpen::REQUEST), (2, cookie)] {
@@ -171,7 +171,7 @@ fn a_cookie_that_is_not_valid_is_answered_by_one_that_is() {
 }
 
 #[test]
-fn a_syn_ack_that_the_clock_repeats_brings_neither_cookie_nor_text() {
+fn repeated_syn_ack_has_neither_cookie_nor_text() {
     let (mut hosts, listener, cookie) = server_for(8);
     tell(&mut hosts, &syn(1, Some(FastOpen::REQUEST)), &[]);
     tell(&mut hosts, &syn(2, Some(cookie)), REQUEST);
@@ -191,7 +191,7 @@ fn a_syn_ack_that_the_clock_repeats_brings_neither_cookie_nor_text() {
 }
 
 #[test]
-fn a_syn_that_comes_again_has_its_syn_ack_repeated_and_its_text_taken_once() {
+fn repeated_syn_repeats_syn_ack_and_keeps_text_once() {
     let (mut hosts, listener, cookie) = server_for(8);
     let first = tell(&mut hosts, &syn(1, Some(cookie)), REQUEST);
     let acked = SeqNum::new(1_001) + REQUEST.len() as u32;
@@ -239,7 +239,7 @@ fn beyond_the_limit_syns_are_ordinary_until_a_handshake_is_over() {
 }
 
 #[test]
-fn a_connection_that_its_peer_reset_early_counts_against_the_limit_for_a_while() {
+fn early_reset_counts_against_fast_open_limit() {
     let (mut hosts, listener, cookie) = server_for(1);
     let first = tell(&mut hosts, &syn(1, Some(cookie)), REQUEST);
     let server = hosts.server.accept(listener).expect("open at once");
@@ -275,7 +275,7 @@ fn one_that_its_own_application_resets_does_not() {
 }
 
 #[test]
-fn a_listener_that_closes_takes_those_that_nobody_accepted_along() {
+fn closed_listener_aborts_unaccepted_fast_opens() {
     let (mut hosts, listener, cookie) = server_for(8);
     tell(&mut hosts, &syn(1, Some(cookie)), REQUEST);
     hosts.server.close_listener(listener);
@@ -328,7 +328,7 @@ fn a_cookie_of_the_key_before_is_good_and_replaced() {
 }
 
 #[test]
-fn a_listener_with_keys_of_its_own_grants_and_takes_under_them_alone() {
+fn listener_with_own_keys_uses_only_them() {
     let (mut hosts, _, of_stack) = server_for(8);
     let at = Endpoint::new(server_addr(Over::V4), 81);
     let own = hosts.server.listen(at, 16).expect("free");
@@ -376,7 +376,7 @@ fn a_cookie_that_expired_costs_a_round_trip_and_no_text() {
 }
 
 #[test]
-fn a_syn_whose_text_goes_nowhere_is_repeated_without_and_the_server_left_alone() {
+fn lost_syn_text_is_repeated_without_and_pauses_fast_open() {
     let (mut hosts, listener) = acquainted(Over::V4);
     // A middlebox swallows the first SYN.
     hosts.carried = 0;
@@ -509,7 +509,7 @@ fn a_newer_timestamp_opens_a_flow_in_time_wait_at_once() {
 }
 
 #[test]
-fn a_syn_that_its_number_alone_shows_to_be_new_has_to_finish_its_handshake() {
+fn syn_new_by_number_only_finishes_handshake() {
     let (mut hosts, listener, cookie) = server_in_time_wait(None);
     let again = TcpHeader { seq: SeqNum::new(100_000), ..syn(1, Some(cookie)) };
     let answers = tell(&mut hosts, &again, REQUEST);
@@ -529,7 +529,7 @@ fn a_new_cookie_has_the_form_of_the_one_that_it_replaces() {
 }
 
 #[test]
-fn a_valid_cookie_opens_nothing_where_text_is_waited_for_or_the_table_is_full() {
+fn cookie_opens_nothing_if_deferred_or_table_full() {
     // Whether the SYN with a valid cookie opened a connection.
     let opens = |prepare: &dyn Fn(&mut Hosts, ListenerId), text| {
         let (mut hosts, listener, cookie) = server_for(8);
@@ -564,7 +564,7 @@ fn a_syn_with_fin_waits_for_its_handshake_whatever_its_cookie() {
 }
 
 #[test]
-fn syns_with_text_that_cross_open_one_connection_and_lose_nothing() {
+fn crossing_syns_with_text_open_one_connection() {
     let (mut hosts, _) = acquainted(Over::V4);
     // The server gets a cookie of the client's.
     let client_at = Endpoint::new(client_addr(Over::V4), 80);
@@ -668,7 +668,7 @@ fn a_client_that_lets_go_during_the_handshake_leaves_nothing() {
 }
 
 #[test]
-fn a_full_accept_queue_refuses_a_syn_with_a_cookie_like_any_other() {
+fn full_accept_queue_drops_syn_with_cookie() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 1);
     let (mut hosts, listener) = {
@@ -716,7 +716,7 @@ fn the_option_means_nothing_without_syn() {
 }
 
 #[test]
-fn a_syn_whose_text_is_too_big_for_the_path_goes_again_at_once_without() {
+fn syn_text_too_big_for_path_is_repeated_without() {
     let (mut hosts, listener) = acquainted(Over::V4);
     hosts.wire = Wire::Narrow(1_000);
     let mut data = Bytes::from(vec![7; 1_400]);

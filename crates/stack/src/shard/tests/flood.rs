@@ -165,7 +165,7 @@ fn exchange(shard: &mut Shard, now: Instant, packets: &[Vec<u8>]) -> Vec<Vec<u8>
 }
 
 #[test]
-fn under_a_flood_of_syns_clients_connect_and_memory_stays_in_its_bounds() {
+fn syn_flood_lets_clients_connect_within_bounds() {
     for policy in [SynCookies::Auto, SynCookies::Always, SynCookies::Off] {
         let mut siege = Siege::new(policy);
         for milli in 0..MILLIS {

@@ -69,7 +69,7 @@ fn fragments_in_any_order_become_the_packet_they_were() {
 }
 
 #[test]
-fn a_reply_beyond_the_mtu_leaves_in_fragments_that_its_asker_makes_whole() {
+fn echo_reply_beyond_mtu_leaves_in_fragments() {
     for over in BOTH {
         let (mut server, mut client) = (server(), host(client_addr, 1, &Tunables::default()));
         let pieces = fragments(&request(over), 77, 1_280);
@@ -183,7 +183,7 @@ fn fragments_of_different_packets_never_mix() {
 }
 
 #[test]
-fn time_runs_out_after_a_minute_and_the_sender_is_told_if_the_beginning_came() {
+fn reassembly_times_out_after_60s_and_reports_first() {
     for over in BOTH {
         for (piece, told) in [(0, true), (1, false)] {
             let mut server = server();
@@ -229,7 +229,7 @@ fn fragments_of(protocol: Protocol, payload: &[u8], size: usize) -> Vec<Vec<u8>>
 }
 
 #[test]
-fn extension_headers_behind_the_fragment_header_are_read_when_the_packet_is_whole() {
+fn extension_headers_behind_fragment_are_read_when_whole() {
     let mut server = server();
     let mut body = vec![Protocol::ICMPV6.0, 0, 1, 4, 0, 0, 0, 0];
     body.extend_from_slice(&request(Over::V6)[40..]);
@@ -248,7 +248,7 @@ fn a_fragment_within_a_fragmented_packet_is_dropped() {
 }
 
 #[test]
-fn marks_of_routers_survive_reassembly_where_the_sender_understands_them() {
+fn ecn_marks_survive_reassembly() {
     for (marks, answered, mark) in [([2, 3, 2], 1, 3), ([0, 3, 0], 0, 0), ([2, 2, 2], 1, 2)] {
         let mut server = server();
         let mut pieces = fragments(&request(Over::V4), 8, 1_280);
@@ -265,7 +265,7 @@ fn marks_of_routers_survive_reassembly_where_the_sender_understands_them() {
 }
 
 #[test]
-fn a_flood_of_fragments_stays_within_bounds_and_honest_packets_pass() {
+fn fragment_flood_stays_bounded_and_honest_packets_pass() {
     let mut server = server();
     let whole = request(Over::V4);
     for id in 0..10_000 {
@@ -290,7 +290,7 @@ fn forged(id: u32) -> Vec<u8> {
 }
 
 #[test]
-fn an_honest_packet_becomes_whole_while_fragments_pour_in_from_one_source_or_many() {
+fn honest_packet_becomes_whole_amid_fragment_floods() {
     for many in [false, true] {
         let mut server = server();
         let honest = fragments(&request(Over::V6), 1, 1_280);

@@ -264,7 +264,7 @@ fn a_hostile_burst_does_what_its_segments_do_one_by_one() {
 }
 
 #[test]
-fn what_applications_keep_stays_whatever_becomes_of_connections_budget_and_pool() {
+fn text_kept_by_application_outlives_its_connection() {
     let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
     let mut scene = Scene::new(12, &Tunables::default());
     let mut kept: VecDeque<(u32, Bytes)> = VecDeque::new();

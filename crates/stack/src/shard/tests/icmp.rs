@@ -43,7 +43,7 @@ fn opening(over: Over) -> (Shard, Handle, Vec<u8>) {
 }
 
 #[test]
-fn what_nobody_here_speaks_is_answered_by_an_error_that_quotes_it() {
+fn unknown_protocol_gets_error_that_quotes_packet() {
     let cases = [
         (Over::V4, UNKNOWN, (3, 2, 0)),
         (Over::V4, Protocol::UDP, (3, 3, 0)),
@@ -71,7 +71,7 @@ fn what_nobody_here_speaks_is_answered_by_an_error_that_quotes_it() {
 }
 
 #[test]
-fn ipv6_fields_and_options_that_nobody_understands_are_pointed_out() {
+fn unknown_ipv6_options_get_parameter_problem() {
     // Destination options: one of type 0xc7, "discard and tell".
     let option = [UNKNOWN.0, 0, 0xc7, 4, 0, 0, 0, 0];
     // A routing header of type 9 that is not done.
@@ -94,7 +94,7 @@ fn ipv6_fields_and_options_that_nobody_understands_are_pointed_out() {
 }
 
 #[test]
-fn no_error_answers_an_error_or_a_packet_that_is_not_of_one_host() {
+fn errors_and_group_packets_get_no_error() {
     let mut server = host(server_addr, 2, &Tunables::default());
     let refused = packet(Over::V4, UNKNOWN, &[0; 8]);
     let here = server_addr(Over::V4);
@@ -304,7 +304,7 @@ fn a_hard_error_about_a_syn_ack_removes_the_half_open_entry() {
 }
 
 #[test]
-fn a_path_narrower_than_the_link_is_found_out_without_a_time_out() {
+fn narrow_path_is_found_without_timeout() {
     for (over, mtu) in [(Over::V4, 600), (Over::V4, 1_400), (Over::V6, 1_280)] {
         let mut hosts = Hosts::new();
         hosts.wire = Wire::Narrow(mtu);
@@ -343,7 +343,7 @@ fn a_path_narrower_than_the_link_is_found_out_without_a_time_out() {
 }
 
 #[test]
-fn a_host_remembers_a_narrow_path_only_once_a_time_out_bears_it_out() {
+fn narrow_path_is_remembered_only_after_timeout() {
     for (over, mtu) in [(Over::V4, 1_000), (Over::V6, 1_280)] {
         let mut tunables = Tunables::default();
         tunables.set_by_name("ack_every", "1").expect("it is one");

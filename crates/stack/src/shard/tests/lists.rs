@@ -9,7 +9,7 @@ use crate::{Event, Recv};
 const SPARE: usize = 64;
 
 #[test]
-fn connections_that_go_while_the_device_takes_nothing_are_not_listed_for_ever() {
+fn dirty_list_forgets_closed_connections_of_full_device() {
     let mut client = host(client_addr, 1, &Tunables::default());
     let stays = client.connect(server_at(Over::V4), None).expect("a free port");
     for _ in 0..10_000 {
@@ -22,7 +22,7 @@ fn connections_that_go_while_the_device_takes_nothing_are_not_listed_for_ever() 
 }
 
 #[test]
-fn connections_that_go_while_no_application_looks_are_not_listed_for_ever() {
+fn event_list_forgets_closed_connections_without_reader() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
     for _ in 0..500 {

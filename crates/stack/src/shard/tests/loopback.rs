@@ -58,7 +58,7 @@ fn run(shard: &mut Shard, now: &mut Instant, time: Duration) {
 const MOMENT: Duration = Duration::from_millis(250);
 
 #[test]
-fn a_connection_of_a_host_to_its_own_listener_carries_a_megabyte_and_leaves_by_no_wire() {
+fn connection_to_itself_carries_1_mb_off_the_wire() {
     for device in [Device::PLAIN, Device { mtu: 1_500, offload: true }] {
         for addr in itself() {
             let mut shard = host_on(device, server_addr, 2, &Tunables::default());
@@ -127,7 +127,7 @@ fn a_port_where_nobody_listens_refuses_at_once() {
 }
 
 #[test]
-fn a_connection_of_a_port_to_itself_is_open_at_both_ends_that_are_one() {
+fn port_connected_to_itself_opens() {
     // RFC 9293 3.5, figure 8: both SYNs cross, and both are the same.
     for addr in itself() {
         let mut shard = host(server_addr, 2, &Tunables::default());
@@ -147,7 +147,7 @@ fn a_connection_of_a_port_to_itself_is_open_at_both_ends_that_are_one() {
 }
 
 #[test]
-fn datagrams_to_oneself_arrive_whole_and_a_port_without_a_socket_says_so() {
+fn datagrams_to_itself_arrive_and_closed_port_errs() {
     for addr in itself() {
         let mut shard = host(server_addr, 2, &Tunables::default());
         let mut now = Instant::ZERO;
@@ -170,7 +170,7 @@ fn datagrams_to_oneself_arrive_whole_and_a_port_without_a_socket_says_so() {
 }
 
 #[test]
-fn what_bears_our_addresses_or_those_of_loopback_on_a_wire_is_dropped_still() {
+fn own_and_loopback_sources_on_wire_are_dropped() {
     let mut shard = host(server_addr, 2, &Tunables::default());
     let mut now = Instant::ZERO;
     for over in BOTH {
@@ -238,7 +238,7 @@ fn other_addresses_of_loopback_are_nobodys_and_leave_by_no_wire() {
 }
 
 #[test]
-fn an_exchange_with_oneself_takes_a_packet_of_a_budget_of_one_and_no_more_than_fit_wait() {
+fn loopback_takes_one_packet_per_budget_and_is_bounded() {
     let mut shard = host(server_addr, 2, &Tunables::default());
     let addr = server_addr(Over::V4);
     let socket = shard.udp_bind(&Bind::new(Local::Address(addr), 0)).expect("free");

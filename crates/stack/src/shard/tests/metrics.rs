@@ -128,7 +128,7 @@ const KIB: u32 = 1 << 10;
 const MS: Duration = Duration::from_millis(1);
 
 #[test]
-fn the_mtu_of_a_route_bounds_segments_both_ways_and_more_than_the_links_is_the_links() {
+fn route_mtu_bounds_segments_both_ways_up_to_link_mtu() {
     for knows in SIDES {
         let mut narrow = Connected::new(knows, RouteMetrics { mtu: Some(600), ..NOTHING });
         let [own, other] = narrow.snapshots();
@@ -152,7 +152,7 @@ fn the_mtu_of_a_route_counts_for_both_families() {
 }
 
 #[test]
-fn advmss_bounds_what_is_announced_and_so_what_comes_and_not_what_leaves() {
+fn advmss_bounds_advertised_mss_and_not_what_leaves() {
     for knows in SIDES {
         let announced = |most| {
             let metrics = RouteMetrics { advmss: Some(most), ..NOTHING };
@@ -167,7 +167,7 @@ fn advmss_bounds_what_is_announced_and_so_what_comes_and_not_what_leaves() {
 }
 
 #[test]
-fn initcwnd_is_what_leaves_at_first_if_it_is_more_than_there_would_be_without() {
+fn initcwnd_raises_first_flight() {
     for knows in SIDES {
         for (initcwnd, segments) in [(40, 40), (2, 10)] {
             let metrics = RouteMetrics { initcwnd: Some(initcwnd), ..NOTHING };
@@ -200,7 +200,7 @@ fn initrwnd_raises_the_receive_buffer_and_what_is_announced() {
 }
 
 #[test]
-fn the_estimate_of_the_round_trip_begins_with_what_the_route_says() {
+fn round_trip_estimate_begins_with_routes() {
     let metrics = RouteMetrics { rtt: Some(Duration::from_millis(300)), ..NOTHING };
     let mut hosts = Hosts::new();
     hosts.client = informed(client_addr, metrics, &Tunables::default());
@@ -257,7 +257,7 @@ fn the_pipes_of_a_route_raise_both_buffers() {
 /// By `buffers = floor` the greater of what was asked for and what the route says is where a buffer
 /// begins, by `exact` a size that was asked for stands, and by `route` the route's does.
 #[test]
-fn what_a_route_says_beside_what_was_asked_for_is_for_the_policy_to_decide() {
+fn buffer_policy_decides_between_route_and_socket() {
     let usual = Tunables::default().recv_buffer;
     let cases = [
         (
@@ -291,7 +291,7 @@ fn what_a_route_says_beside_what_was_asked_for_is_for_the_policy_to_decide() {
 }
 
 #[test]
-fn the_congestion_control_is_the_sockets_then_the_routes_then_the_tunables() {
+fn congestion_control_of_socket_precedes_route_and_tunable() {
     let (reno, cubic) = (Some(Algorithm::RENO), Some(Algorithm::CUBIC));
     for knows in SIDES {
         for (socket, route, expected) in [
@@ -328,7 +328,7 @@ fn a_connection_that_a_cookie_opened_has_what_the_route_says() {
 }
 
 #[test]
-fn of_two_entries_for_one_route_both_count_and_the_second_where_they_differ() {
+fn second_metrics_of_route_override_first() {
     let mut config = config(client_addr, 1, &Tunables::default());
     let route = |metrics| Route {
         network: client_addr(Over::V4),

@@ -84,7 +84,7 @@ fn fast_open_exceeds_no_link_however_narrow() {
 }
 
 #[test]
-fn without_selective_acknowledgment_the_narrowest_link_is_crossed_all_the_same() {
+fn narrowest_link_is_crossed_without_sack() {
     let rules = Tunables { sack: false, ..Tunables::default() };
     let mut hosts = Hosts::of(host(client_addr, 1, 68, &rules), host(server_addr, 2, 68, &rules));
     let listener = hosts.listen(Over::V4, 8);

@@ -20,7 +20,7 @@ use crate::shard::{ConnectError, ListenError};
 use crate::{Event, InterfaceAddress, Recv, RxFrame, Shard};
 
 #[test]
-fn a_connection_opens_carries_data_both_ways_and_closes_without_a_trace() {
+fn connection_opens_carries_data_and_closes_without_trace() {
     for over in BOTH {
         let mut hosts = Hosts::new();
         let listener = hosts.listen(over, 8);
@@ -124,7 +124,7 @@ fn nobody_answering_times_out_after_the_schedule() {
 }
 
 #[test]
-fn an_attempt_ends_when_the_stack_says_be_it_before_its_syn_is_repeated() {
+fn connect_timeout_may_end_before_first_syn_repeat() {
     for (millis, syns) in [(300, 1), (1_000, 1), (1_500, 2), (3_500, 3)] {
         let connect_timeout = Duration::from_millis(millis);
         let mut hosts = Hosts::with(&Tunables { connect_timeout, ..Tunables::default() });
@@ -175,7 +175,7 @@ fn handshakes_survive_the_loss_of_each_of_their_segments() {
 }
 
 #[test]
-fn a_full_accept_queue_holds_the_next_connection_back_until_there_is_room() {
+fn full_accept_queue_delays_next_connection() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 1);
     let first = hosts.client.connect(server_at(Over::V4), None).expect("a free port");
@@ -287,7 +287,7 @@ fn a_third_segment_whose_listener_closed_is_refused_at_once() {
 }
 
 #[test]
-fn a_listener_takes_whose_handshake_began_with_the_one_before_it() {
+fn listener_completes_handshakes_of_its_predecessor() {
     // The client repeats its SYN before the clock would have found the first entry without a listener.
     let hasty = Tunables { initial_rto: Micros::from_millis(500), ..Tunables::default() };
     let server = host(server_addr, 2, &Tunables::default());
@@ -340,7 +340,7 @@ fn errors_say_what_was_wrong() {
 }
 
 #[test]
-fn every_port_can_be_used_towards_one_server_and_then_the_error_names_the_limit() {
+fn all_ports_serve_one_server_and_error_names_limit() {
     let tunables = Tunables { port_first: 50_000, port_last: 50_009, ..Tunables::default() };
     let mut hosts = Hosts::with(&tunables);
     let at = server_at(Over::V4);
@@ -374,7 +374,7 @@ fn one_can_listen_on_a_port_while_a_connection_opens_from_it() {
 }
 
 #[test]
-fn of_several_addresses_a_connection_keeps_the_one_it_began_with() {
+fn connection_keeps_the_address_it_began_with() {
     let second = |over| match over {
         Over::V4 => Address::from_v4_octets([10, 0, 0, 7]),
         Over::V6 => Address::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 7)),
@@ -442,7 +442,7 @@ fn a_burst_is_processed_whole_before_any_of_it_is_acknowledged() {
 
 /// Options of an application are public API: no value of them may end the process, or never end.
 #[test]
-fn the_least_segment_and_the_most_attempts_that_can_be_asked_for_are_taken_with_sense() {
+fn least_mss_and_most_attempts_are_clamped() {
     let overrides =
         SocketOverrides { max_seg: Some(0), retries: Some(u8::MAX), ..SocketOverrides::default() };
     let options = SocketOptions { overrides, ..SocketOptions::default() };

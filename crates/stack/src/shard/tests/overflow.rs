@@ -24,7 +24,7 @@ fn crowded(abort_on_overflow: bool) -> (Hosts, ListenerId, [Handle; 2]) {
 }
 
 #[test]
-fn by_default_the_third_segment_is_dropped_and_the_syn_ack_repeated_until_there_is_room() {
+fn full_queue_drops_third_segment_and_repeats_syn_ack() {
     let (mut hosts, listener, clients) = crowded(false);
     assert_eq!(hosts.server.census().syn_entries, 1);
     assert_eq!(hosts.client.state(clients[1]), Some(State::Established));
@@ -40,7 +40,7 @@ fn by_default_the_third_segment_is_dropped_and_the_syn_ack_repeated_until_there_
 }
 
 #[test]
-fn if_told_so_the_third_segment_is_answered_by_a_reset_and_nothing_is_left_of_it() {
+fn abort_on_overflow_resets_third_segment() {
     let (mut hosts, listener, clients) = crowded(true);
     assert_eq!(hosts.server.census().syn_entries, 0);
     assert!(events(&mut hosts.client).contains(&Event::Closed(clients[1], CloseReason::Reset)));

@@ -16,7 +16,7 @@ fn pong(from: Address, millis: u64, size: usize) -> Pong {
 }
 
 #[test]
-fn a_reply_says_how_long_it_took_and_comes_whole_in_fragments_both_ways() {
+fn ping_reports_time_and_passes_fragments_both_ways() {
     for over in BOTH {
         for size in [0, 7, 8, 56, 8_000, 65_507] {
             let mut hosts = Hosts::new();
@@ -49,7 +49,7 @@ fn a_host_answers_itself() {
 }
 
 #[test]
-fn silence_ends_when_its_time_is_over_and_a_reply_that_comes_later_is_nobodys() {
+fn ping_times_out_and_late_reply_is_dropped() {
     let mut hosts = Hosts::new();
     hosts.lose = |_| true;
     let to = server_addr(Over::V4);
@@ -67,7 +67,7 @@ fn silence_ends_when_its_time_is_over_and_a_reply_that_comes_later_is_nobodys() 
 }
 
 #[test]
-fn a_reply_from_elsewhere_of_another_number_or_with_other_data_is_not_believed() {
+fn forged_echo_reply_is_not_believed() {
     let mut hosts = Hosts::new();
     let to = server_addr(Over::V4);
     hosts.client.ping(&Ping::new(to)).expect("room");
@@ -124,7 +124,7 @@ fn what_the_path_says_ends_it_with_who_said_it_and_the_code() {
 }
 
 #[test]
-fn a_narrow_path_has_it_sent_in_fragments_or_tells_who_forbids_them() {
+fn narrow_path_fragments_ping_or_reports_its_mtu() {
     for over in BOTH {
         let mut hosts = Hosts::new();
         hosts.wire = Wire::Narrow(1_300);
@@ -165,7 +165,7 @@ fn a_narrow_path_has_it_sent_in_fragments_or_tells_who_forbids_them() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_said_by_name_and_256_are_asked_at_a_time() {
+fn invalid_pings_are_refused_and_256_are_the_limit() {
     let mut client = host(client_addr, 1, &Tunables::default());
     let to = server_addr(Over::V4);
     let cases = [

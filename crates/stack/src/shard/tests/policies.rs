@@ -66,7 +66,7 @@ fn connects_after(hosts: &mut Hosts, listener: ListenerId) -> Option<u64> {
 }
 
 #[test]
-fn lwip_refuses_a_syn_near_the_old_one_and_keeps_a_later_one_waiting() {
+fn lwip_profile_refuses_near_syn_and_delays_later_one() {
     let lwip = [("tw.syn", "never"), ("tw.answer", "reset-in-window"), ("tw.rst", "ignore")];
     let (mut hosts, listener) = waiting(&lwip);
     let client = again(&mut hosts);
@@ -93,7 +93,7 @@ fn a_server_that_keeps_silent_keeps_its_client_waiting() {
 }
 
 #[test]
-fn where_the_clients_reset_ends_the_record_its_next_syn_is_accepted() {
+fn reset_ends_time_wait_and_next_syn_opens() {
     for rst in ["challenged", "at-rcv-nxt", "end"] {
         let (mut hosts, listener) = waiting(&[("tw.syn", "never"), ("tw.rst", rst)]);
         let waited = connects_after(&mut hosts, listener).expect("the record went");
@@ -105,7 +105,7 @@ fn where_the_clients_reset_ends_the_record_its_next_syn_is_accepted() {
 }
 
 #[test]
-fn where_nobody_listens_any_more_a_client_is_challenged_and_then_refused() {
+fn syn_in_time_wait_without_listener_is_challenged() {
     let (mut hosts, listener) = waiting(&[]);
     hosts.server.close_listener(listener);
     let client = again(&mut hosts);
@@ -119,7 +119,7 @@ fn where_nobody_listens_any_more_a_client_is_challenged_and_then_refused() {
 }
 
 #[test]
-fn without_another_syn_after_the_reset_a_client_waits_for_its_schedule() {
+fn client_waits_for_schedule_without_syn_after_reset() {
     let (mut hosts, listener) = waiting(&[("tw.syn", "never")]);
     hosts.client.set_tunable("syn.after_challenge", "off").expect("a tunable");
     let waited = connects_after(&mut hosts, listener).expect("the record went");
@@ -128,7 +128,7 @@ fn without_another_syn_after_the_reset_a_client_waits_for_its_schedule() {
 }
 
 #[test]
-fn a_client_that_is_refused_by_time_wait_all_along_asks_again_once_and_can_say_why() {
+fn client_refused_by_time_wait_retries_once_and_says_why() {
     let never = [("tw.syn", "never"), ("tw.rst", "ignore"), ("msl", "60s")];
     let (mut hosts, _) = waiting(&never);
     hosts.client.set_tunable("tcp_syn_retries", "2").expect("a tunable");

@@ -69,7 +69,7 @@ fn figures(error: &ConnectError) -> (u32, u32, Option<u128>) {
 }
 
 #[test]
-fn a_client_that_closes_first_gets_as_many_connections_as_ports_by_reuse_delay() {
+fn client_that_closes_first_gets_ports_by_reuse_delay() {
     // 20 ports, for each a connection of 5 ms and 1 s of rest: one each 51 ms, though TIME-WAIT
     // lasts 20 s.
     let (mut hosts, listener) = hosts(&[]);
@@ -122,7 +122,7 @@ fn at_exhaustion_the_answer_says_when_the_next_port_comes() {
 }
 
 #[test]
-fn who_has_one_time_wait_answer_all_along_keeps_no_other_port_from_being_taken_over() {
+fn answering_time_wait_does_not_block_other_ports() {
     for (last, count) in [("50019", 20), ("50099", 100)] {
         let (mut hosts, listener) = hosts(&[("ports.last", last)]);
         let ports: Vec<_> =
@@ -143,7 +143,7 @@ fn who_has_one_time_wait_answer_all_along_keeps_no_other_port_from_being_taken_o
 }
 
 #[test]
-fn at_the_bound_of_records_the_oldest_ends_early_and_its_port_is_free() {
+fn oldest_time_wait_ends_at_bound_and_frees_port() {
     let (mut hosts, listener) = hosts(&[("net.ipv4.tcp_max_tw_buckets", "15")]);
     let ports: Vec<_> =
         (0..20).map(|_| talk(&mut hosts, listener, None).expect("a free port")).collect();
@@ -180,7 +180,7 @@ fn a_lower_bound_of_records_is_reached_a_budget_at_a_time() {
 }
 
 #[test]
-fn the_figures_of_two_shards_add_up_and_each_counts_what_comes_home_to_it() {
+fn port_shortages_of_two_shards_add_up() {
     let tunables = Tunables { port_first: 50_000, port_last: 50_199, ..Tunables::default() };
     let errors = [0, 1].map(|queue| {
         let mut config = config(client_addr, 1, &tunables);
@@ -349,7 +349,7 @@ fn reserved_ports_are_not_drawn_but_can_be_bound() {
 }
 
 #[test]
-fn a_server_that_challenges_is_known_to_refuse_unless_that_is_forgotten() {
+fn challenging_server_is_remembered_as_refusing() {
     assert_eq!(place_of_a_refused_port("last"), 19, "it comes back after all others");
     assert!(place_of_a_refused_port("forget") < 19, "it has the place that it had");
 }
@@ -382,7 +382,7 @@ fn place_of_a_refused_port(rule: &str) -> usize {
 }
 
 #[test]
-fn a_port_is_free_again_when_its_connection_ends_without_waiting() {
+fn connection_without_time_wait_frees_its_port() {
     let (mut hosts, _) = hosts(&[("tcp_syn_retries", "0")]);
     let nobody = Endpoint::new(server_addr(Over::V4), 81);
     for _ in 0..3 {

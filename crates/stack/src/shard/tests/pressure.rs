@@ -110,7 +110,7 @@ fn from_three_quarters_on_no_window_grows_and_nobody_is_refused() {
 }
 
 #[test]
-fn from_nine_tenths_on_a_slow_reader_holds_four_segments_more_and_its_window_never_shrinks() {
+fn slow_reader_at_90_percent_holds_four_more_segments() {
     let mut short = Short::roomy().fill(TIGHT);
     assert_eq!(short.pressure(), Pressure::Tight);
     let slow = short.connect();
@@ -132,7 +132,7 @@ fn from_nine_tenths_on_a_slow_reader_holds_four_segments_more_and_its_window_nev
 }
 
 #[test]
-fn from_nine_tenths_on_a_slow_reader_gives_up_what_its_buffer_grew_by() {
+fn slow_reader_at_90_percent_gives_up_buffer_growth() {
     let mut short = Short::roomy();
     let usual = Tunables::default().recv_buffer;
     let ends = short.connect();

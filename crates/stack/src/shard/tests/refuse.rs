@@ -99,7 +99,7 @@ fn a_syn_with_fin_opens_a_connection_only_if_it_may() {
 }
 
 #[test]
-fn a_reset_of_a_handshake_bears_its_timestamps_and_that_of_a_stranger_none() {
+fn handshake_reset_has_timestamps_and_other_resets_none() {
     let mut server = host(server_addr, 2, &Tunables::default());
     server.listen(server_at(Over::V4), 8).expect("free");
     let client = client_addr(Over::V4);
@@ -118,7 +118,7 @@ fn a_reset_of_a_handshake_bears_its_timestamps_and_that_of_a_stranger_none() {
 }
 
 #[test]
-fn corrupt_foreign_and_impossible_packets_are_dropped_in_silence() {
+fn corrupt_and_impossible_packets_are_dropped_silently() {
     let mut server = host(server_addr, 2, &Tunables::default());
     let client = client_addr(Over::V4);
     let good = segment(client, TcpFlags::SYN, 100, 0);

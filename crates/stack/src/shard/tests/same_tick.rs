@@ -90,7 +90,7 @@ fn just_before(millis: u64) -> Instant {
 }
 
 #[test]
-fn a_server_knows_a_new_syn_of_the_same_tick_by_its_number_and_one_of_the_next_by_its_time() {
+fn syn_is_new_by_number_in_same_tick_and_then_by_time() {
     // SYN and FIN are two numbers; the ISN clock makes four in a microsecond.
     for (later, verdicts) in [(2, [0, 1]), (900, [0, 1]), (1_000, [1, 0])] {
         let (mut hosts, listener) = hosts("1s");
@@ -110,7 +110,7 @@ fn a_server_knows_a_new_syn_of_the_same_tick_by_its_number_and_one_of_the_next_b
 }
 
 #[test]
-fn a_syn_of_the_same_tick_that_its_predecessor_outran_is_challenged_and_comes_again() {
+fn outrun_syn_of_same_tick_is_challenged_and_returns() {
     let (mut hosts, listener) = hosts("1s");
     hosts.now = Instant::from_millis(5);
     talk(&mut hosts, listener, First::Server);
@@ -127,7 +127,7 @@ fn a_syn_of_the_same_tick_that_its_predecessor_outran_is_challenged_and_comes_ag
 }
 
 #[test]
-fn a_client_takes_its_port_over_no_sooner_than_the_clock_of_either_side_has_ticked() {
+fn client_reuses_port_only_after_a_tick_of_both_clocks() {
     for (delay, free_at) in [("0", 11), ("1ms", 12), ("2ms", 13)] {
         let (mut hosts, listener) = hosts(delay);
         hosts.now = just_before(11);

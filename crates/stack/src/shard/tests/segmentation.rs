@@ -31,7 +31,7 @@ fn sent(shard: &mut Shard, now: Instant, at_a_time: usize) -> Vec<(TcpHeader, us
 }
 
 #[test]
-fn segments_of_a_turn_follow_each_other_and_the_last_alone_ends_the_text() {
+fn segments_of_turn_are_consecutive_and_last_ends_text() {
     for at_a_time in [1, 3, 64] {
         let mut hosts = Hosts::new();
         let listener = hosts.listen(Over::V4, 8);

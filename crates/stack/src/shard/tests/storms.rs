@@ -498,7 +498,7 @@ fn converse(seed: u64) {
 /// Both had taken text that lay beyond their windows by less than these are announced in, and neither
 /// took the other's acknowledgment, which stood at the edge that it knew.
 #[test]
-fn conversations_whose_windows_shrank_by_rounding_come_to_their_end() {
+fn conversations_end_although_rounding_shrinks_windows() {
     for seed in [16_978_658_867_287_594_585, 11_244_246_829_477_807_495] {
         converse(seed);
     }
@@ -508,7 +508,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn whatever_applications_do_in_a_storm_streams_stay_whole_and_nothing_is_left(
+    fn streams_stay_whole_and_leave_nothing_in_storms(
         seed in any::<u64>(),
         acts in 1usize..150,
     ) {

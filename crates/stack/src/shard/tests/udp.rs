@@ -122,7 +122,7 @@ fn an_answer_leaves_from_the_address_that_was_asked() {
 }
 
 #[test]
-fn who_has_no_port_here_is_told_and_a_connected_socket_there_hears_it_once() {
+fn closed_udp_port_errs_once_at_connected_socket() {
     for over in BOTH {
         let mut hosts = Hosts::new();
         let client = hosts.client.udp_bind(&everywhere(0)).expect("free");
@@ -144,7 +144,7 @@ fn who_has_no_port_here_is_told_and_a_connected_socket_there_hears_it_once() {
 }
 
 #[test]
-fn what_routers_say_reaches_connected_sockets_whose_datagram_they_quote() {
+fn router_errors_reach_quoted_connected_sockets() {
     let cases = [
         (Over::V4, 0, SocketError::NetworkUnreachable),
         (Over::V4, 1, SocketError::HostUnreachable),
@@ -203,7 +203,7 @@ fn datagrams_beyond_the_mtu_cross_in_fragments_both_ways() {
 }
 
 #[test]
-fn a_datagram_that_must_not_be_cut_is_refused_with_what_the_path_carries() {
+fn unfragmentable_datagram_is_refused_with_path_mtu() {
     for (over, headers) in [(Over::V4, 28), (Over::V6, 48)] {
         let (mut hosts, client, server) = pair();
         hosts.wire = Wire::Narrow(1_300);
@@ -242,7 +242,7 @@ fn a_datagram_that_must_not_be_cut_is_refused_with_what_the_path_carries() {
 }
 
 #[test]
-fn a_path_mtu_is_believed_only_of_a_datagram_that_a_socket_here_can_have_sent() {
+fn path_mtu_counts_only_for_datagrams_of_own_sockets() {
     let mut client = host(client_addr, 1, &Tunables::default());
     let socket = client.udp_bind(&everywhere(4_000)).expect("free");
     send(&mut client, socket, &text(1_472), at(Over::V4)).expect("sent");
@@ -325,7 +325,7 @@ fn packets_say_what_their_socket_or_their_datagram_asks_for() {
 }
 
 #[test]
-fn whole_packets_say_that_they_must_not_be_fragmented_and_are_summed() {
+fn whole_datagrams_have_dont_fragment_and_checksum() {
     for offload in [false, true] {
         let device = Device { mtu: 1_500, offload };
         let mut client = host_on(device, client_addr, 1, &Tunables::default());
@@ -344,7 +344,7 @@ fn whole_packets_say_that_they_must_not_be_fragmented_and_are_summed() {
 }
 
 #[test]
-fn destinations_that_are_no_single_host_are_refused_and_the_error_says_why() {
+fn datagrams_to_groups_are_refused_by_reason() {
     let (mut hosts, client, _) = pair();
     let to = |bytes| Endpoint::new(Address::from_v4_octets(bytes), PORT);
     let group = Address::from(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1));
@@ -380,7 +380,7 @@ fn destinations_that_are_no_single_host_are_refused_and_the_error_says_why() {
 }
 
 #[test]
-fn what_is_sent_to_a_group_is_dropped_without_an_answer_and_counted() {
+fn received_group_datagrams_are_dropped_and_counted() {
     let (mut hosts, _, _) = pair();
     for dst in [[224, 0, 0, 251], [255; 4], [10, 0, 0, 255]].map(Address::from_v4_octets) {
         let mut bytes = [0; 12];

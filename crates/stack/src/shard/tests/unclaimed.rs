@@ -32,7 +32,7 @@ fn sums_up(packet: &[u8]) -> bool {
 }
 
 #[test]
-fn a_checksum_that_the_device_left_to_others_is_complete_in_what_is_handed_out() {
+fn unclaimed_packets_have_complete_checksums() {
     for (protocol, field, len) in [(Protocol::TCP, 16, 25), (Protocol::UDP, 6, 13)] {
         let mut shard = keeping(1);
         // The field holds something: what it held before is no part of the sum.
@@ -52,7 +52,7 @@ fn a_checksum_that_the_device_left_to_others_is_complete_in_what_is_handed_out()
 }
 
 #[test]
-fn what_cannot_be_handed_out_whole_is_dropped_and_counted_as_that() {
+fn unclaimed_super_segments_are_dropped_and_counted() {
     let mut shard = keeping(1);
     let packet = packet_from(client_addr(Over::V4), ELSEWHERE, Protocol::UDP, &[7; 100]);
     // Several datagrams in one frame; a protocol that leaves no checksum to devices.

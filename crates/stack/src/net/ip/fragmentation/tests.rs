@@ -104,7 +104,7 @@ fn hasher(seed: u64) -> PairHasher {
 }
 
 #[test]
-fn fragments_begin_elsewhere_for_each_pair_of_hosts_and_apart_from_timestamps() {
+fn identifications_start_apart_for_each_pair_of_hosts() {
     let (hasher, host, peer) = (hasher(1), addr("192.0.2.1"), addr("198.51.100.7"));
     let there = offset(&hasher, &host, &peer);
     assert_ne!(there, offset(&hasher, &peer, &host));
@@ -114,7 +114,7 @@ fn fragments_begin_elsewhere_for_each_pair_of_hosts_and_apart_from_timestamps() 
 }
 
 #[test]
-fn hosts_of_one_network_share_a_counter_of_fragments_and_other_networks_have_others() {
+fn hosts_of_one_network_share_counter_of_fragments() {
     let hasher = hasher(1);
     let hosts = [
         ["192.0.2.1", "198.51.100.7", "198.51.100.99", "198.51.101.7"],
@@ -137,7 +137,7 @@ fn identification(host: &mut IpLayer, remote: Address) -> u32 {
 }
 
 #[test]
-fn nobody_learns_from_packets_to_himself_how_many_leave_for_others() {
+fn identifications_hide_number_of_packets_to_others() {
     let one = [addr("198.51.100.7"), addr("2001:db8::7")];
     let neighbours = [addr("198.51.100.8"), addr("2001:db8::8")];
     for (one, neighbour) in one.into_iter().zip(neighbours) {

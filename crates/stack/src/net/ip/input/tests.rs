@@ -118,7 +118,7 @@ fn readdressed(src: Address, dst: Address) -> Vec<u8> {
 }
 
 #[test]
-fn packets_for_others_and_from_impossible_sources_are_dropped_by_name() {
+fn foreign_packets_and_martians_are_dropped_by_reason() {
     let (us, them) = (local(Family::V4), peer(Family::V4));
     assert_eq!(refusal(&readdressed(them, addr("10.0.0.3"))), Some(FrameDrop::OtherHost));
     for src in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "127.0.0.1", "10.0.0.1", "10.0.0.255"] {
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mutation_of_a_packet_panics_and_no_changed_octet_goes_unseen(
+    fn mutated_packets_never_panic_and_changed_bytes_are_seen(
         v6 in any::<bool>(),
         text in vec(any::<u8>(), 0..60),
         changes in vec((any::<Index>(), 1u8..), 1..4),

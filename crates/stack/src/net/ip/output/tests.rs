@@ -116,7 +116,7 @@ fn the_mss_leaves_room_for_the_headers_of_its_family() {
 }
 
 #[test]
-fn super_segments_fit_the_length_field_and_need_a_device_that_cuts() {
+fn super_segments_fit_length_field_and_need_offload() {
     let mut host = host(true);
     assert_eq!(host.max_text(), 65_535 - 40 - 60);
     host.capabilities.max_super = 1_500;

@@ -163,7 +163,7 @@ fn what_is_refused_pushes_nobody_out() {
 }
 
 #[test]
-fn the_largest_datagram_over_the_narrowest_usual_links_becomes_whole() {
+fn largest_datagram_in_smallest_fragments_becomes_whole() {
     let mut reassembly = Reassembly::new(Bounds::DEFAULT);
     let bytes = std::vec![3; 65_515];
     let pieces = bytes.chunks(552).count();

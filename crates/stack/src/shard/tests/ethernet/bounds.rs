@@ -31,7 +31,7 @@ fn three_packets_wait_for_a_neighbour_the_newest_ones() {
 }
 
 #[test]
-fn the_neighbour_in_use_stays_while_a_thousand_others_come_and_go() {
+fn neighbour_in_use_outlives_a_thousand_others() {
     for over in BOTH {
         let mut host = Host::new();
         host.ping(over, 9);
@@ -51,7 +51,7 @@ fn the_neighbour_in_use_stays_while_a_thousand_others_come_and_go() {
 }
 
 #[test]
-fn those_sought_are_few_and_the_oldest_gives_way_with_its_packets() {
+fn sought_neighbours_are_bounded_and_oldest_gives_way() {
     for over in BOTH {
         let mut host = Host::new();
         for number in 100..300 {

@@ -21,7 +21,7 @@ fn third(over: Over) -> InterfaceAddress {
 }
 
 #[test]
-fn an_address_is_asked_for_three_times_then_added_and_announced_and_answers() {
+fn address_is_probed_three_times_then_announced() {
     for over in BOTH {
         let mut host = Host::new();
         let added = third(over);
@@ -97,7 +97,7 @@ fn an_address_that_another_station_has_is_found_out_at_once() {
 }
 
 #[test]
-fn our_own_question_that_comes_back_is_nobody_elses_and_64_are_asked_for_at_a_time() {
+fn reflected_probe_is_ignored_and_64_checks_are_the_limit() {
     let mut host = Host::new();
     for number in 100..164 {
         host.shard.check_address(address(Over::V4, number)).expect("room");

@@ -27,7 +27,7 @@ fn probes() -> [Sent; 2] {
 }
 
 #[test]
-fn each_address_is_asked_for_three_times_and_announced_after_less_than_a_second() {
+fn addresses_are_probed_thrice_and_announced_within_1s() {
     let (mut host, sent) = beginning();
     assert_eq!(sent, probes());
     for _ in 0..2 {
@@ -41,7 +41,7 @@ fn each_address_is_asked_for_three_times_and_announced_after_less_than_a_second(
 }
 
 #[test]
-fn an_address_that_is_asked_for_is_not_used_and_nobody_is_answered() {
+fn address_under_check_neither_sends_nor_answers() {
     for over in BOTH {
         let (mut host, _) = beginning();
         for frame in [asks(over, 9, station(9)), answers(over, 9, station(9))] {
@@ -80,7 +80,7 @@ fn claims() -> Vec<(Over, Vec<u8>)> {
 }
 
 #[test]
-fn an_address_that_another_station_has_or_asks_for_is_never_used() {
+fn address_of_another_station_is_never_used() {
     for (over, claim) in claims() {
         let (mut host, _) = beginning();
         host.run(Duration::from_millis(400));
@@ -104,7 +104,7 @@ fn our_own_frames_that_come_back_are_nobody_elses() {
 }
 
 #[test]
-fn an_address_in_use_is_defended_once_in_ten_seconds_and_whoever_asks_is_always_answered() {
+fn checked_address_is_defended_once_in_10s_and_answers() {
     for (at, (over, claim)) in claims().into_iter().enumerate() {
         let (mut host, _) = beginning();
         host.run_seconds(1);

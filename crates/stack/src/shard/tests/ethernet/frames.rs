@@ -36,7 +36,7 @@ fn a_station_of_a_group_or_of_nobody_is_no_hosts() {
 }
 
 #[test]
-fn frames_that_are_not_for_us_or_from_nobody_are_dropped_with_their_reason() {
+fn frames_for_others_or_from_no_station_are_dropped() {
     let mut host = Host::new();
     let good = ping(address(Over::V4, 9), 1);
     let with = |range: std::ops::Range<usize>, bytes: &[u8]| {
@@ -79,7 +79,7 @@ fn a_padded_and_a_priority_tagged_frame_are_read() {
 }
 
 #[test]
-fn solicitations_count_only_where_they_belong_and_from_where_they_must() {
+fn misplaced_solicitations_are_ignored() {
     let ours = v6(server_addr(Over::V6));
     let peer = v6(address(Over::V6, 9));
     let ask =
@@ -124,7 +124,7 @@ fn whoever_is_about_to_take_our_address_learns_that_it_is_taken() {
 }
 
 #[test]
-fn our_address_is_defended_once_in_ten_seconds_and_each_conflict_counted() {
+fn address_is_defended_once_in_10s_each_conflict_counted() {
     let mut host = Host::new();
     let claim = arp(ArpOperation::Request, MacAddress::BROADCAST, 2, station(9), 2);
     let conflict = AddressConflict { addr: server_addr(Over::V4), station: station(9) };

@@ -50,7 +50,7 @@ fn passed_over(over: Over) -> Host {
 }
 
 #[test]
-fn a_gateway_that_never_answers_is_passed_over_with_what_waited_for_it() {
+fn silent_gateway_is_replaced_and_its_packets_redirected() {
     for over in BOTH {
         let mut host = passed_over(over);
         assert_eq!(pinged(&mut host, over, 2), [Sent::Echo(2, station(SECOND))]);
@@ -85,7 +85,7 @@ fn a_gateway_that_asks_for_us_is_alive() {
 }
 
 #[test]
-fn a_gateway_in_use_that_falls_silent_is_found_out_while_it_is_used() {
+fn gateway_that_falls_silent_in_use_is_detected() {
     for over in BOTH {
         let mut host = host(over);
         pinged(&mut host, over, 0);

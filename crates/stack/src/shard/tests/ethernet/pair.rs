@@ -68,7 +68,7 @@ fn a_connection_opens_although_the_first_question_is_lost() {
 }
 
 #[test]
-fn two_hosts_that_talk_confirm_each_other_by_one_probe_each_half_minute_at_most() {
+fn talking_hosts_probe_at_most_once_in_30s() {
     let mut hosts = hosts();
     let listener = hosts.listen(Over::V6, 8);
     let (client, server) = hosts.connected(Over::V6, listener);
@@ -91,7 +91,7 @@ fn two_hosts_that_talk_confirm_each_other_by_one_probe_each_half_minute_at_most(
 }
 
 #[test]
-fn connecting_to_nobody_is_a_soft_error_and_the_neighbour_is_forgotten() {
+fn connect_to_absent_neighbour_is_soft_error() {
     let mut hosts = hosts();
     let nobody = whimbrel_wire::Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
     let client = hosts.client.connect(nobody, None).expect("a free port");
@@ -106,7 +106,7 @@ fn connecting_to_nobody_is_a_soft_error_and_the_neighbour_is_forgotten() {
 }
 
 #[test]
-fn a_connection_that_hears_nothing_has_its_neighbour_asked_after_three_retransmissions() {
+fn third_retransmission_probes_neighbour() {
     for over in BOTH {
         let mut hosts = hosts();
         let listener = hosts.listen(over, 8);

@@ -13,7 +13,7 @@ use crate::link::neighbours::NeighbourState::{Delay, Incomplete, Probe, Reachabl
 const OTHER: MacAddress = MacAddress([6, 6, 6, 6, 6, 6]);
 
 #[test]
-fn a_packet_to_an_unknown_neighbour_waits_and_leaves_when_it_answers() {
+fn packet_waits_until_unknown_neighbour_answers() {
     for over in BOTH {
         let mut host = Host::new();
         assert_eq!(host.ping(over, 9), [Sent::Ask(address(over, 9), None)]);
@@ -28,7 +28,7 @@ fn a_packet_to_an_unknown_neighbour_waits_and_leaves_when_it_answers() {
 }
 
 #[test]
-fn a_neighbour_that_never_answers_costs_three_questions_and_its_packets() {
+fn silent_neighbour_costs_three_questions_and_its_packets() {
     for over in BOTH {
         let mut host = Host::new();
         let question = Sent::Ask(address(over, 9), None);
@@ -68,7 +68,7 @@ fn a_question_of_the_one_that_is_sought_answers_ours() {
 }
 
 #[test]
-fn talk_that_nobody_asked_for_makes_nobody_known_but_moves_those_who_are() {
+fn unsolicited_claims_only_move_known_neighbours() {
     for over in BOTH {
         let mut host = Host::new();
         for frame in [announces(over, 9, station(9)), answers(over, 9, station(9))] {
@@ -82,7 +82,7 @@ fn talk_that_nobody_asked_for_makes_nobody_known_but_moves_those_who_are() {
 }
 
 #[test]
-fn a_stale_neighbour_in_use_is_probed_after_five_seconds_and_forgotten_if_silent() {
+fn stale_neighbour_in_use_is_probed_after_5s() {
     for over in BOTH {
         let mut host = Host::new();
         host.take(&asks(over, 9, station(9)));
@@ -100,7 +100,7 @@ fn a_stale_neighbour_in_use_is_probed_after_five_seconds_and_forgotten_if_silent
 }
 
 #[test]
-fn a_probe_that_is_answered_holds_for_a_while_and_is_renewed_by_use() {
+fn answered_probe_holds_until_use_renews_it() {
     for over in BOTH {
         let mut host = Host::new();
         host.take(&asks(over, 9, station(9)));
@@ -193,7 +193,7 @@ fn a_claim_to_be_a_reachable_neighbour_is_put_to_the_one_known() {
 }
 
 #[test]
-fn a_neighbour_that_moved_is_silent_where_it_was_and_is_followed_within_a_second() {
+fn moved_neighbour_is_followed_within_1s() {
     for over in BOTH {
         for claim in claims(over, OTHER) {
             let mut host = confirmed(over, Duration::from_secs(2));
@@ -207,7 +207,7 @@ fn a_neighbour_that_moved_is_silent_where_it_was_and_is_followed_within_a_second
 }
 
 #[test]
-fn claims_in_a_stream_cost_a_few_questions_a_second_and_win_nothing() {
+fn stream_of_claims_costs_few_questions_and_wins_nothing() {
     for over in BOTH {
         let mut host = confirmed(over, Duration::ZERO);
         let mut questions = 0;
@@ -226,7 +226,7 @@ fn claims_in_a_stream_cost_a_few_questions_a_second_and_win_nothing() {
 }
 
 #[test]
-fn a_claim_is_put_to_a_neighbour_in_use_that_was_not_confirmed_lately() {
+fn claim_on_unconfirmed_neighbour_in_use_is_verified() {
     for over in BOTH {
         let mut host = confirmed(over, Duration::from_secs(60));
         host.ping(over, 9);
@@ -241,7 +241,7 @@ fn a_claim_is_put_to_a_neighbour_in_use_that_was_not_confirmed_lately() {
 }
 
 #[test]
-fn doubts_that_a_claimant_sows_do_not_open_the_way_for_his_claim() {
+fn suspected_path_does_not_admit_claim() {
     let mut host = confirmed(Over::V6, Duration::from_secs(2));
     let flags = NeighborFlags { router: false, solicited: false, overrides: false };
     host.take(&advertises(9, Some(OTHER), flags));

@@ -12,7 +12,7 @@ fn addr(number: u32) -> Address {
 }
 
 #[test]
-fn a_number_is_taken_back_with_the_sweep_after_its_last_reference_and_not_before() {
+fn number_returns_with_sweep_after_last_reference() {
     let mut others = ForeignAddresses::new(2);
     let index = others.intern(addr(1)).expect("a number");
     assert_eq!(index, 2);
