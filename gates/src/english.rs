@@ -189,7 +189,7 @@ const CEILINGS: &[Ceiling] = &[
     ("crates/recovery", [34, 0, 11, 0]),
     ("tools/script", [0, 15, 0, 0]),
     ("tools/sim", [0, 20, 0, 0]),
-    ("crates/stack", [269, 584, 428, 163]),
+    ("crates/stack", [13, 146, 0, 0]),
     ("crates/tcp", [102, 63, 93, 0]),
     ("crates/udp", [34, 8, 54, 7]),
     ("crates/whimbrel", [0, 14, 0, 0]),

@@ -1,4 +1,4 @@
-//! A connection that somebody asks for, while an application decides what becomes of it.
+//! A connection that a peer asks for, while an application decides what becomes of it.
 
 use whimbrel_wire::Flow;
 
@@ -30,9 +30,9 @@ pub struct SynRequest {
 pub enum Answer {
     /// A SYN-ACK: [`Event::Opened`](crate::Event::Opened) follows, or [`Event::Withdrawn`](crate::Event::Withdrawn).
     Accept,
-    /// A reset, as of a port where nobody listens.
+    /// A reset, as of a port without a listener.
     Reset,
-    /// An ICMP error, as of a router or a host that lets nobody through.
+    /// An ICMP error, as of a router or a host that forbids all traffic.
     Unreachable(Unreachable),
     /// Nothing. If it repeats its SYN, that is a new one.
     Ignore,

@@ -36,7 +36,7 @@ pub enum ConfigError {
         /// 68 for IPv4 (RFC 791 3.1), 1,280 for IPv6 (RFC 8200 5).
         least: u16,
     },
-    /// A tunable that may not have its value, or not beside another.
+    /// A tunable that may not have its value, or not together with another.
     #[error(transparent)]
     Tunable(#[from] InvalidTunable),
     /// Not the address of one station.
@@ -59,7 +59,7 @@ pub enum RetuneError {
     /// No such tunable, or not such a value.
     #[error(transparent)]
     Tunable(#[from] TunableError),
-    /// A value that may not stand beside another.
+    /// A value that may not stand together with another.
     #[error(transparent)]
     Invalid(#[from] InvalidTunable),
     /// It holds from the beginning of a host to its end.
@@ -137,7 +137,7 @@ pub enum RouteError {
         /// The length of its prefix.
         prefix_len: u8,
     },
-    /// Nobody on the link can be the gateway.
+    /// No host on the link can be the gateway.
     #[error(
         "the gateway {0} is not on a directly connected network: give a neighbour, or first an \
          address in its network"
@@ -266,7 +266,7 @@ impl fmt::Display for Next<'_> {
     }
 }
 
-/// Why a packet cannot be sent as it is.
+/// Why a packet cannot be sent unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InjectError {

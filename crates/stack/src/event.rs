@@ -6,7 +6,7 @@ use whimbrel_tcp::CloseReason;
 use crate::dial::{SynHandle, Withdrawal};
 use crate::{Handle, ListenerId, UdpHandle};
 
-/// Something happened. Events are hints, merged while nobody polls: act until nothing is left.
+/// Something happened. Events are hints, merged until the application polls: act until nothing is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -2,7 +2,7 @@
 //!
 //! A [`Shard`] takes frames in and hands frames out; between them it is a whole TCP/IP host:
 //! addresses, routes, IPv4 and IPv6, ICMP, every connection and every UDP socket. It has no clock, no entropy and
-//! no system call: whoever drives it tells it the time and gives it its secrets, so the same code
+//! no system call: its driver tells it the time and gives it its secrets, so the same code
 //! runs over a device and in a simulated world, and the same inputs give the same bytes.
 //!
 //! ```text
@@ -48,7 +48,7 @@
 //!
 //! let (mut client, mut server) = (host(1), host(2));
 //! let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
-//! let listener = server.listen(at, 16).expect("nobody else listens");
+//! let listener = server.listen(at, 16).expect("a free port");
 //! let handle = client.connect(at, None).expect("a port is free");
 //! client.send(handle, &mut Bytes::from_static(b"hello")).expect("it is open, or opening");
 //!

@@ -168,7 +168,7 @@ impl Net {
         link.process_control(&ip.addresses, heard, now)
     }
 
-    /// From now on packets may be for this host itself, or for nobody that a route leads to.
+    /// From now on packets may be for this host itself, or for a destination without a route.
     pub(crate) fn enable_destination_check(&mut self) {
         self.checks.destinations = true;
     }
@@ -182,7 +182,7 @@ impl Net {
     /// Addresses a packet. `false` if it does not leave now.
     #[inline]
     pub(crate) fn transmit(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
-        // Where frames begin with their IP header, and none is for this host itself, it leaves as it is.
+        // Where frames begin with their IP header, and none is for this host itself, it leaves unchanged.
         if self.checks.is_nothing() && self.link.is_none() {
             return true;
         }

@@ -6,8 +6,8 @@
 //! some of its own.
 //!
 //! A source is a file of the stack that the profile is named for and what stands there, looked up in a copy
-//! of that stack or of its next release; a manual; a report of somebody who measured; a measurement; or
-//! "assumed", with a place where it may be found, if nobody has looked there.
+//! of that stack or of its next release; a manual; a report of a person who measured; a measurement; or
+//! "assumed", with a place where it may be found, if it was not looked up.
 
 use whimbrel_base::tunables::TunableError;
 use whimbrel_tcp::Tunables;
@@ -22,7 +22,7 @@ mod macos;
 /// The rules of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile {
-    /// As it is typed.
+    /// The text as typed.
     pub name: &'static str,
     /// Which stack it imitates, in a line for people.
     pub help: &'static str,
@@ -39,7 +39,7 @@ pub struct Profile {
 pub struct Setting {
     /// A name of the tunable, or of a group of them.
     pub name: &'static str,
-    /// The value, as it is typed under this name.
+    /// The value as typed under this name.
     pub value: &'static str,
     /// The evidence that the stack has it: a file and what stands there, a manual, a report, a measurement; or
     /// "assumed".

@@ -104,10 +104,10 @@ impl Shard {
     }
 
     /// It is `now`: what is commanded next happens then. [`Shard::rx`] and [`Shard::advance`] say
-    /// so themselves; after a sleep, somebody must before the first command, or its timers would
+    /// so themselves; after a sleep, the caller must before the first command, or its timers would
     /// start in the past.
     pub fn set_now(&mut self, now: Instant) {
-        // Between two turns it is told several times.
+        // Between two turns it is set several times.
         if now > self.cx.now {
             self.cx.now = now;
             self.cx.tick = now.tick();
@@ -295,7 +295,7 @@ pub struct Census {
     pub replies: usize,
     /// Packets of this host to itself that did not arrive yet.
     pub looped: usize,
-    /// Echo requests that are under way, or of which nobody asked what came of them.
+    /// Echo requests that are under way, or of which the result was not read.
     pub pings: usize,
     /// Datagrams of which some fragments are here.
     pub fragmented: usize,

@@ -8,7 +8,7 @@
 //! idle time looks at empty slots. (Schemes 6 and 7 of Varghese and Lauck, 1987.)
 //!
 //! Nodes are 12 bytes *inside* the records, linked by index. Rejected: a binary heap, 30-100 ns a
-//! re-arm at a million timers and growth by copying; a list of entries beside the records, one
+//! re-arm at a million timers and growth by copying; a list of entries apart from the records, one
 //! cache line more for each timer touched.
 //!
 //! **Promises.** A timer fires at or after its instant, at most one tick after it (or after the call

@@ -69,7 +69,7 @@ pub struct IpLayer {
 /// Origin of a packet, which decides what addresses it may have (RFC 1122 3.2.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// From a wire: from somebody else, and for an address that this host has there.
+    /// From a wire: from another host, and for an address that this host has there.
     Wire,
     /// From this host itself: from and for any address of its own, those of loopback among them.
     Host,

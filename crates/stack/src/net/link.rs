@@ -7,7 +7,7 @@
 //! neighbour; if the neighbour's station is not known yet, the packet waits with it.
 //!
 //! Not here: routers' advertisements, redirects and prefixes (a host's routes are its
-//! configuration), MLD (a switch that snoops must flood what nobody reported), and confirmation by the layers above (RFC 4861 7.3.1): a neighbour in use costs one probe each
+//! configuration), MLD (a switch that snoops must flood what no host reported), and confirmation by the layers above (RFC 4861 7.3.1): a neighbour in use costs one probe each
 //! half minute. If a neighbour does not answer, connections whose segments waited for it learn of it
 //! by a soft error, as from a router (RFC 4861 7.2.2); what ends them is their own time-outs.
 
@@ -163,13 +163,13 @@ impl Link {
             return ndp::read(packet, header.src)
                 .map(|said| FrameContents::LinkControl(LinkControl::Ndp(said)));
         }
-        // RFC 5227 2.1: an address is not used before it is known that nobody else has it.
+        // RFC 5227 2.1: an address is not used before it is known that no other station has it.
         if self.probing.is_some() {
             return Err(FrameDrop::Tentative);
         }
         // RFC 1122 3.3.6: "A host SHOULD silently discard a datagram that is received via a link-layer
         // broadcast (see Section 2.4) but does not specify an IP multicast or broadcast destination
-        // address." Those that do are for nobody here.
+        // address." Those that do are not for this host.
         if cast == FrameTarget::Group {
             Err(FrameDrop::LinkGroup)
         } else {
@@ -217,13 +217,13 @@ impl Link {
         if let Some(index) = self.hops.find(dst, |index, hop| self.neighbours.is_at(index, hop)) {
             return Some(index);
         }
-        // Nobody sends to a group here, and seeking it as a neighbour would ask everybody.
+        // No socket sends to a group, and seeking it as a neighbour would ask every station.
         if dst.is_multicast_or_broadcast() {
             self.counters.out_no_route += 1;
             return None;
         }
         let candidates = routes.routes_to(dst);
-        // A dead gateway is sought beside the way that works, so that no packet waits for its answer.
+        // A dead gateway is sought while the way that works is used, so that no packet waits for its answer.
         if let Some(better) = self.gateways.pop_due(candidates, now) {
             self.find_or_seek(better, now);
         }
@@ -289,7 +289,7 @@ impl Link {
         self.neighbours.set_claims(tunables.neighbour_claims);
     }
 
-    /// This host has an address more, which is told to all; while its addresses are asked for, it is asked
+    /// This host has an address more, which is announced; while its addresses are asked for, it is asked
     /// for with them.
     pub(crate) fn on_address_added(&mut self, local: u16) {
         self.forget_ways();

@@ -1,6 +1,6 @@
 //! Echo requests that this host sends (RFC 792, RFC 4443 4.1): whom they ask, and what came of them.
 //!
-//! Only what was asked is believed: a reply must come from there, name a number that nobody outside can
+//! Only what was asked is believed: a reply must come from there, name a number that no other host can
 //! guess, and repeat every byte.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -71,7 +71,7 @@ pub enum PingFailure {
     /// Nothing was heard in time.
     #[error("no reply within {} ms", .0.as_millis())]
     TimedOut(Duration),
-    /// Somebody on the way, or this host itself, says that it did not arrive.
+    /// A host on the way, or this host itself, says that it did not arrive.
     #[error("{from}: {error} (ICMP code {code})")]
     Reported {
         /// The host that reports it.
@@ -148,7 +148,7 @@ pub(crate) struct Waiting {
 impl Pings {
     /// At a time, those included whose end was not polled: some 200 bytes each.
     pub(crate) const MOST: usize = 256;
-    /// A path becomes narrower once or twice; whoever reports without end is not believed.
+    /// A path becomes narrower once or twice; reports without end are not believed.
     const MOST_CUTS: u8 = 4;
 
     pub(crate) fn new(key: &Key) -> Self {
@@ -208,7 +208,7 @@ impl Pings {
         true
     }
 
-    /// Somebody says that it did not arrive. Returns it if it is to be sent anew, in smaller pieces.
+    /// A host reports that it did not arrive. Returns it if it is to be sent anew, in smaller pieces.
     pub(crate) fn on_report(
         &mut self,
         number: u32,

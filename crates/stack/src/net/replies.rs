@@ -26,7 +26,7 @@ pub(crate) enum PendingReply {
     EchoRequest(Datagram),
     /// An ICMP error about a packet that was refused.
     Error(ErrorOut),
-    /// An IP packet of its user's, as it is.
+    /// An IP packet of its user's, unchanged.
     Packet(Bytes),
 }
 

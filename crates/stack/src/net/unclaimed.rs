@@ -1,4 +1,4 @@
-//! Packets that nothing of this host takes, kept for whoever wants them, and packets of theirs that leave
+//! Packets that nothing of this host takes, kept for an application, and packets of its own that leave
 //! as they are.
 
 use alloc::collections::VecDeque;
@@ -34,7 +34,7 @@ impl Net {
         self.unclaimed.packets.pop_front()
     }
 
-    /// Queues an IP packet that is sent as it is.
+    /// Queues an IP packet that is sent unchanged.
     pub(crate) fn inject(&mut self, packet: Bytes) -> Result<(), InjectError> {
         let mtu = self.ip.capabilities.mtu;
         if packet.len() > mtu.into() {
@@ -57,7 +57,7 @@ impl Net {
         }
     }
 
-    /// True if somebody wants a frame that was refused for this reason, and has it now.
+    /// True if an application wants a frame that was refused for this reason, and has it now.
     pub(crate) fn claim(&mut self, frame: &RxFrame<'_>, reason: FrameDrop) -> bool {
         let wanted = matches!(
             reason,

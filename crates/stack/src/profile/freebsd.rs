@@ -44,7 +44,7 @@ pub(super) const ACCEPT_PATCH: Profile = Profile {
     locking: Some(Locking::AllButAccept),
 };
 
-/// FreeBSD 15 as it is installed.
+/// FreeBSD 15 as installed.
 pub(super) const FREEBSD_15: Profile = Profile {
     name: "freebsd-15",
     help: "FreeBSD 15 with its default stack.",

@@ -2,7 +2,7 @@
 
 use super::{Profile, Setting, set};
 
-/// macOS 12 as it is installed.
+/// macOS 12 as installed.
 pub(super) const MACOS_12: Profile = Profile {
     name: "macos-12",
     help: "macOS 12 (XNU 8019), with its defaults.",

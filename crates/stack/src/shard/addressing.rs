@@ -1,7 +1,7 @@
 //! Addresses and routes that come and go while the host runs (Linux' `ip address` and `ip route`).
 //!
 //! What hangs on an address that is removed ends with it: connections are aborted, half-open ones and
-//! records in TIME-WAIT forgotten, answers that wait to leave dropped, and nobody is told by a segment:
+//! records in TIME-WAIT forgotten, answers that wait to leave dropped, and no segment reports it:
 //! RFC 4862 5.5.4: "An invalid address MUST NOT be used as a source address in outgoing communications and
 //! MUST NOT be recognized as a destination on a receiving interface." Linux keeps the connections, which
 //! can send nothing more and end by time-outs a quarter of an hour later; here their applications learn of
@@ -19,9 +19,9 @@ use crate::{InterfaceAddress, Route};
 
 /// The host's own addresses.
 impl Shard {
-    /// Gives this host another address, and a route to its network. On an Ethernet it is told to all at once
+    /// Gives this host another address, and a route to its network. On an Ethernet it is announced at once
     /// (RFC 5227 2.3, RFC 4861 7.2.6); whether it is free is [asked](Shard::check_address) beforehand, or not.
-    /// Whoever listens at the unspecified address listens at it; connections that another's address
+    /// Listeners at the unspecified address listen at it; connections that another's address
     /// had until now, of a host that [takes any](Shard::take_any_address), are aborted.
     pub fn add_address(&mut self, address: InterfaceAddress) -> Result<(), AddressError> {
         self.net.judge_address(&address)?;

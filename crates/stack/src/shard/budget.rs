@@ -50,7 +50,7 @@ impl Shard {
         }
     }
 
-    /// PacketChecks at what records take, and so at the pressure: once a millisecond.
+    /// Counts the memory of records, and so updates the pressure: once a millisecond.
     #[inline(never)]
     pub(super) fn update_memory(&mut self) {
         self.memory.checked_at = self.cx.tick;
@@ -65,7 +65,7 @@ impl Shard {
     /// to the system: 64 MiB were, and a quarter of it is left. Says so once.
     ///
     /// An allocator gives back what lies at the end of its memory. What lies in its midst, between what
-    /// stays, it keeps, unless somebody asks (`malloc_trim`).
+    /// stays, it keeps, unless the process asks (`malloc_trim`).
     pub fn take_release(&mut self) -> bool {
         core::mem::take(&mut self.memory.released.is_due)
     }
@@ -96,13 +96,13 @@ impl Shard {
 pub(super) struct MemoryWatch {
     /// When records were counted last.
     pub(super) checked_at: Tick,
-    /// When chunks that nobody needs are given back next, if there are any.
+    /// When unneeded chunks are given back next, if there are any.
     trim_at: Instant,
     released: Released,
 }
 
 impl MemoryWatch {
-    /// Gives back chunks that nobody needed, once that is due.
+    /// Gives back unneeded chunks, once that is due.
     pub(super) fn trim_chunks(&mut self, cx: &mut Context) {
         if self.chunks_deadline(cx).is_some_and(|due| due <= cx.now) {
             self.trim_unneeded(cx);
@@ -117,7 +117,7 @@ impl MemoryWatch {
         self.released.note_trimmed(cx.pool.budget.held());
     }
 
-    /// When chunks that nobody needed are given back next, if there are chunks.
+    /// When unneeded chunks are given back next, if there are chunks.
     pub(super) fn chunks_deadline(&self, cx: &Context) -> Option<Instant> {
         (!cx.pool.chunks.is_empty()).then_some(self.trim_at)
     }
@@ -126,7 +126,7 @@ impl MemoryWatch {
 /// The most memory held, and whether much less is held now.
 #[derive(Debug, Default)]
 struct Released {
-    /// The most since much was let go of, bytes.
+    /// The most since much was released, bytes.
     most: u64,
     is_due: bool,
 }

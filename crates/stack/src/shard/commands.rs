@@ -48,7 +48,7 @@ impl Shard {
     /// Takes from the front of `data` what there is room for and returns how much that was; if
     /// less than all, [`Event::Writable`] follows.
     ///
-    /// Of whoever is refused room while the other connections of the shard hold more than the tunable
+    /// Of a connection that is refused room while the other connections of the shard hold more than the tunable
     /// `buffers.send.crowd` (2 MiB), no more than 32 KiB wait unsent from then on, or a quarter of what is in
     /// flight if that is more: text that waits longer has left the processor's caches.
     pub fn send(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
@@ -113,8 +113,8 @@ impl Shard {
         self.with_handle(handle, |connection, _| connection.shut_read());
     }
 
-    /// Lets go of the connection. What was sent is still delivered, then FIN; if anything was
-    /// received and not read, the peer is told by a reset instead (RFC 9293 3.6.1). The handle
+    /// Releases the connection. What was sent is still delivered, then FIN; if anything was
+    /// received and not read, the peer gets a reset instead (RFC 9293 3.6.1). The handle
     /// names nothing afterwards.
     pub fn close(&mut self, handle: Handle) {
         let reset =
@@ -122,7 +122,7 @@ impl Shard {
         self.send_reset(reset.flatten());
     }
 
-    /// Resets the connection and lets go of it.
+    /// Resets the connection and releases it.
     pub fn abort(&mut self, handle: Handle) {
         let reset = self.with_handle(handle, |connection, cx| ReleaseBy::Abort.act(connection, cx));
         self.send_reset(reset.flatten());

@@ -58,7 +58,7 @@ impl Shard {
     }
 
     /// Draws the port that `bind` would give to a socket without a peer: a port at `local` for which
-    /// `is_free` holds, in an order that nobody outside can guess.
+    /// `is_free` holds, in an order that no other host can guess.
     pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
         self.tcp.active.draw_port(local, is_free)
     }

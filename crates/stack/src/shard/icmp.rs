@@ -11,7 +11,7 @@ use crate::{Handle, RxFrame};
 
 /// Soft errors of connections.
 impl Shard {
-    /// Why segments of this connection did not arrive, as somebody on the path last reported
+    /// Why segments of this connection did not arrive, as a host on the path last reported
     /// (RFC 1122 4.2.4.1); forgotten when new data is acknowledged.
     pub fn soft_error(&self, handle: Handle) -> Option<SoftError> {
         self.tcp.records.soft_error(handle)

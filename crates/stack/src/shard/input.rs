@@ -346,7 +346,7 @@ impl Shard {
     fn reopen(&mut self, index: u32, opening: ReusedFlow, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
         let Some(listener) = self.tcp.passive.listener_for(&self.net, &arrival.key) else {
-            // New, but for nobody: not a connection that could be accepted. RFC 9293 3.10.7.4, SYN in
+            // New, but without a listener: not a connection that could be accepted. RFC 9293 3.10.7.4, SYN in
             // TIME-WAIT: "For all other cases", the challenge ACK of RFC 5961.
             self.cx.counters.time_wait_without_listener += 1;
             return self.tcp.refuse_reopening(&mut self.cx, &self.net, index, arrival);

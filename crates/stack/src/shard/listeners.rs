@@ -28,7 +28,7 @@ impl Shard {
         self.tcp.passive.listen(&self.net, at, families, backlog)
     }
 
-    /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten. SYNs that wait
+    /// Stops listening: connections that were not accepted are reset, half-open ones forgotten. SYNs that wait
     /// for an answer are refused.
     pub fn close_listener(&mut self, listener: ListenerId) {
         if self.tcp.passive.listeners.resolve(listener).is_some_and(|listener| listener.is_any()) {
@@ -71,7 +71,7 @@ impl Shard {
         self.tcp.opened(syn)
     }
 
-    /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
+    /// Answers a SYN. Returns whether it was still there and unanswered.
     pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
         self.tcp.answer_syn(&mut self.cx, &mut self.net, syn, answer)
     }

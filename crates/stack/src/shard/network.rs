@@ -13,7 +13,7 @@ impl Shard {
     /// Keeps, from now on, up to `most` packets that nothing here takes until they are
     /// [polled](Shard::poll_unclaimed): those for other hosts' addresses, those of protocols that this
     /// host does not speak, datagrams for ports that no socket has, and ICMP errors about datagrams that none
-    /// sent. They are answered by no ICMP error then. 0: keeps none, and lets go of those that wait.
+    /// sent. They are answered by no ICMP error then. 0: keeps none, and drops those that wait.
     pub fn keep_unclaimed(&mut self, most: usize) {
         self.net.keep_unclaimed(most);
     }
@@ -23,7 +23,7 @@ impl Shard {
         self.net.poll_unclaimed()
     }
 
-    /// Sends this IP packet as it is, when it is its turn.
+    /// Sends this IP packet unchanged, when it is its turn.
     pub fn inject(&mut self, packet: Bytes) -> Result<(), InjectError> {
         self.net.inject(packet)
     }
@@ -33,7 +33,7 @@ impl Shard {
 impl Shard {
     /// Asks, where the link is an Ethernet, whether another station has `addr`, before it is
     /// [added](Shard::add_address) (RFC 5227 2.1, RFC 4862 5.4). [`Shard::poll_checked`] says what came of
-    /// it, 0.9 s later, or as soon as somebody answers; at once where nobody can be asked.
+    /// it, 0.9 s later, or as soon as a station answers; at once where there is none to ask.
     ///
     /// # Errors
     ///
@@ -52,10 +52,10 @@ impl Shard {
         self.net.judge_address(address)
     }
 
-    /// Begins to ask, at the time last told, whether somebody else on the link has an address of this
+    /// Begins to ask, at the time last told, whether another station on the link has an address of this
     /// host's (RFC 5227 2.1, RFC 4862 5.4): until [`Shard::address_check`] says that it is
     /// [done](AddressCheck::Done), 0.9 s later, nothing else is sent, and nothing that arrives is taken.
-    /// The first 64 addresses are asked for. Without an Ethernet there is nobody to ask.
+    /// The first 64 addresses are asked for. Without an Ethernet there is no station to ask.
     pub fn check_addresses(&mut self) {
         self.net.begin_check(self.cx.now);
     }
@@ -66,8 +66,8 @@ impl Shard {
     }
 
     /// Another station that turned out, while this host used it, to have an address of this host's; each
-    /// is told once, and again after ten seconds. The address is kept and defended (RFC 5227 2.4):
-    /// somebody has to give it to one of the two.
+    /// is reported once, and again after ten seconds. The address is kept and defended (RFC 5227 2.4):
+    /// an administrator has to give it to one of the two.
     pub fn take_conflict(&mut self) -> Option<AddressConflict> {
         self.net.take_conflict()
     }

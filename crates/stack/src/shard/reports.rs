@@ -43,7 +43,7 @@ impl Shard {
     }
 
     /// The variables of the connection between these two ends at this moment; `None` if there is none, or
-    /// its application let go of it and it is in TIME-WAIT. One probe of the flow table.
+    /// its application released it and it is in TIME-WAIT. One probe of the flow table.
     pub fn snapshot_between(&self, flow: &Flow) -> Option<Snapshot> {
         self.tcp.snapshot_between(&self.cx, &self.net, flow)
     }

@@ -33,17 +33,17 @@ impl Shard {
     }
 
     /// From now on the socket sends to `remote` where nothing else is said, receives from there alone,
-    /// and is told of ICMP errors about what it sends there ([`Shard::udp_take_error`]). Nothing is sent.
+    /// and receives ICMP errors about what it sends there ([`Shard::udp_take_error`]). Nothing is sent.
     pub fn udp_connect(&mut self, handle: UdpHandle, remote: Endpoint) -> Result<(), UdpError> {
         self.packets.udp.connect(&mut self.net, handle, remote)
     }
 
-    /// The socket is connected to nobody any more.
+    /// The socket is not connected any more.
     pub fn udp_disconnect(&mut self, handle: UdpHandle) -> Result<(), UdpError> {
         Ok(self.packets.udp.sockets.disconnect(handle)?)
     }
 
-    /// Lets go of the socket: its port is free at once, what was to be sent leaves. Returns whether there
+    /// Closes the socket: its port is free at once, what was to be sent leaves. Returns whether there
     /// was one.
     pub fn udp_close(&mut self, handle: UdpHandle) -> bool {
         self.packets.udp.sockets.close(handle)
@@ -55,7 +55,7 @@ impl Shard {
     /// # Errors
     ///
     /// Whatever is wrong with the destination or the size is known at once. What the path says of it later
-    /// is told by [`Shard::udp_take_error`], if the socket is connected.
+    /// is returned by [`Shard::udp_take_error`], if the socket is connected.
     pub fn udp_send(
         &mut self,
         handle: UdpHandle,
@@ -89,7 +89,7 @@ impl Shard {
     }
 
     /// Sets the most bytes that may wait to be received (`SO_RCVBUF`), from 2 KiB to `buffers.recv.max`; what each
-    /// datagram takes beside its data counts.
+    /// datagram takes in addition to its data counts.
     pub fn udp_set_recv_size(&mut self, handle: UdpHandle, bytes: usize) {
         self.packets
             .udp

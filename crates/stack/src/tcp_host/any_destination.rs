@@ -203,7 +203,7 @@ impl TcpHost {
                 Verdict::Accepted
             }
             SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
-            // A challenge would be an answer, and nobody has given one.
+            // A challenge would be an answer, and none was given.
             SynStep::Drop(reason) | SynStep::Challenge(reason) => Verdict::Drop(reason),
             SynStep::Reset | SynStep::Complete => self.reset_half_open(cx, net, index),
         }

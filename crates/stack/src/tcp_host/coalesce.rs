@@ -102,7 +102,7 @@ pub(crate) fn join<'a>(
     FoundSegment { arrival, hash: first.hash, record: first.record }
 }
 
-/// True if a segment says nothing beside its text, its acknowledgment and its timestamps.
+/// True if a segment says nothing but its text, its acknowledgment and its timestamps.
 fn is_plain(segment: &RxSegment<'_>) -> bool {
     let (header, meta) = (&segment.header, segment.meta);
     let flags = header.flags;

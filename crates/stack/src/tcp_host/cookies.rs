@@ -21,7 +21,7 @@ use crate::net::replies::PendingReply;
 pub(crate) enum SynFallback {
     /// A cookie answers it.
     Cookie,
-    /// Nobody does; this has been counted.
+    /// It gets no answer; this has been counted.
     Drop,
 }
 

@@ -234,7 +234,7 @@ impl TcpHost {
             }
             Some(Opened::ByUs(service)) => {
                 let header = arrival.segment.header.whole();
-                // Where SYNs cross nothing is told of cookies, and nothing failed.
+                // Where SYNs cross no cookie is granted, and nothing failed.
                 if header.flags.contains(TcpFlags::SYN_ACK) {
                     self.active.learn(cx, &service, text, taken, &header);
                 }
@@ -305,7 +305,7 @@ impl Active {
     }
 }
 
-/// True if a SYN with all the options that it may have fits the link. Beside the others a cookie does
+/// True if a SYN with all the options that it may have fits the link. With the others a cookie does
 /// not fit the narrowest ones (IPv4's; IPv6's carry 1,280).
 fn carries_any_options(net: &Net) -> bool {
     usize::from(net.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN

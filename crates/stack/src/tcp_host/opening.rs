@@ -121,7 +121,7 @@ impl TcpHost {
         let index = self.records.syns.insert(entry, &mut self.passive.listeners, cx.now);
         cx.counters.syn_received += 1;
         self.link_record(net, Record::new(Kind::SynEntry, index), hash, opening);
-        // Queued by index: it is written when it is its turn, of the entry as it is then.
+        // Queued by index: it is written when it is its turn, of the entry at that time.
         net.reply(cx, PendingReply::SynAck(index));
         Verdict::Accepted
     }

@@ -136,7 +136,7 @@ impl Active {
         })
     }
 
-    /// An end at this address with the port that is next, if it is seen at once that nobody has it: as nearly
+    /// An end at this address with the port that is next, if it is seen at once that it is free: as nearly
     /// always.
     #[inline(always)]
     fn take_next_endpoint(

@@ -30,7 +30,7 @@ impl Records {
                 slot.linked.is_none() || record == Some(Record::new(Kind::Connection, index)),
                 "the flow table does not lead to it",
             ),
-            (slot.linked.is_some() || !connection.is_orphan(), "it is over and nobody holds it"),
+            (slot.linked.is_some() || !connection.is_orphan(), "it is over and without a holder"),
         ];
         checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
     }

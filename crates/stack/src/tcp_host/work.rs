@@ -134,7 +134,7 @@ impl WorkQueues {
         }
     }
 
-    /// A connection is gone that a list still names. Where nobody asks, because a device takes nothing or
+    /// A connection is gone that a list still names. Where the lists are not read, because a device takes nothing or
     /// an application does not look, such names would add up for ever: they go once they are as many
     /// as all others, which costs each of them a few steps.
     #[inline(never)]
@@ -182,7 +182,7 @@ impl WorkQueues {
         }
         let handle = Handle { generation, index };
         if slot.connection.is_orphan() {
-            // Its application let go since it was listed: the handle names nothing any more.
+            // Its application released it since it was listed: the handle names nothing any more.
             slot.listed = false;
             return None;
         }
@@ -279,7 +279,7 @@ impl TcpHost {
         self.free_if_unheld(cx, net, index);
     }
 
-    /// Frees a connection that is over and that nobody holds.
+    /// Frees a connection that is over and without a holder.
     fn free_if_unheld(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if slot.connection.is_orphan() && slot.linked.is_none() {

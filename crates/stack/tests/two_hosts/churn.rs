@@ -104,7 +104,7 @@ fn ports_at_random(
 
 const WITHOUT_TIMESTAMPS: (&str, &str) = ("net.ipv4.tcp_timestamps", "off");
 
-/// Clients send less than the ISN clock runs on: nobody is ever delayed, timestamps or not.
+/// Clients send less than the ISN clock runs on: no client is ever delayed, timestamps or not.
 fn nobody_is_delayed(load: (u64, u64), settings: &[(&str, &str)]) {
     let without: Vec<_> = [WITHOUT_TIMESTAMPS].iter().chain(settings).copied().collect();
     for settings in [settings, &without] {
@@ -114,7 +114,7 @@ fn nobody_is_delayed(load: (u64, u64), settings: &[(&str, &str)]) {
 }
 
 /// Clients send more than the ISN clock runs on until their port comes back, some of them: with
-/// timestamps nobody is delayed, without those alone, and by two round trips.
+/// timestamps no client is delayed, without those alone, and by two round trips.
 fn who_outran_the_clock_is_delayed(load: (u64, u64), settings: &[(&str, &str)]) {
     let plan = ChurnPlan { upload: 128 << 10, ..SERVER_FIRST };
     let (delayed, _) = ports_at_random(plan, load, settings);

@@ -234,7 +234,7 @@ impl Addresses {
     }
 
     /// The index of another's address, which it gets if it has none; `None` if all are taken. Until the
-    /// next sweep, or while somebody holds it.
+    /// next sweep, or while a record holds it.
     pub(crate) fn intern(&mut self, addr: Address) -> Option<u16> {
         self.others.as_mut()?.intern(addr)
     }
@@ -276,7 +276,7 @@ impl Addresses {
         }
     }
 
-    /// Frees what nobody holds: between two bursts, when no segment is under way.
+    /// Frees numbers without a holder: between two bursts, when no segment is under way.
     #[inline]
     pub(crate) fn sweep(&mut self) {
         if self.others.is_some() {

@@ -61,7 +61,7 @@ impl From<ParseError> for Refused {
 }
 
 impl Refused {
-    /// Nobody here speaks the packet's protocol.
+    /// This host does not speak the packet's protocol.
     pub(in crate::net::ip) fn unknown_protocol(ip: &IpHeader) -> Self {
         let pointer = ip.protocol_pointer;
         // RFC 8200 4.7: nothing follows, and nothing was wanted.
@@ -170,11 +170,11 @@ pub(crate) struct IcmpReport {
 /// The ICMP error that answers a refused packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RefusalReply {
-    /// Nobody here speaks its protocol; the byte that named it stands here.
+    /// This host does not speak its protocol; the byte that named it stands here.
     ProtocolUnreachable { pointer: u16 },
     /// Its destination cannot be reached.
     Unreachable(Unreachable),
-    /// Nobody here uses its port.
+    /// No socket here has its port.
     PortUnreachable,
     /// IPv6: a field was wrong.
     ParameterProblem { code: u8, pointer: u16 },

@@ -52,7 +52,7 @@ frame_drops! {
     FragmentHeaders = "FRAG_HEADERS",
     /// A transport protocol that this host does not speak; answered by an ICMP error.
     Protocol = "IP_NOPROTO",
-    /// A UDP datagram for a port that no socket has, or only one that is connected to somebody else;
+    /// A UDP datagram for a port that no socket has, or only one that is connected to another peer;
     /// answered by an ICMP error.
     UdpPort = "UDP_NO_SOCKET",
     /// A UDP header that is too short, or whose length exceeds its packet.
@@ -63,7 +63,7 @@ frame_drops! {
     UdpBuffer = "SOCKET_RCVBUFF",
     /// A UDP datagram while 90 % of `mem.budget` were held.
     UdpMemory = "UDP_MEM",
-    /// A UDP datagram for a multicast group or for all hosts, which nobody here can join.
+    /// A UDP datagram for a multicast group or for all hosts, which this host cannot join.
     UdpGroup = "UDP_IGNORED_MULTI",
     /// A TCP header that is too short or contradicts itself.
     TcpHeader = "TCP_INHDR",
@@ -112,7 +112,7 @@ pub struct IpCounters {
     pub in_receives: u64,
     /// Frames that were handed to a protocol.
     pub in_delivers: u64,
-    /// Packets that nothing here takes, and that were kept for whoever asked for them; they count as
+    /// Packets that nothing here takes, and that were kept for the application that asked for them; they count as
     /// handed to a protocol.
     pub unclaimed: u64,
     /// Those that could not be: too many waited, or the device had joined several of them. They count as

@@ -3,7 +3,7 @@
 //! carries less than is believed of one, packets leave whole and routers may fragment them.
 //!
 //! Identifications are RFC 7739 5.3's: an offset for each pair of hosts, and a counter that few
-//! networks share, so that nobody learns from packets to himself how many go to others. Whoever
+//! networks share, so that no host learns from its packets how many go to others. A host that
 //! fills what 16 bits of IPv4 count asks for 65,536 large echoes within two minutes, and spoils
 //! his own alone (RFC 6864 4.3).
 

@@ -35,7 +35,7 @@ impl IpLayer {
         Some((FlowKey { remote, remote_port, local_port, local_index }, segment))
     }
 
-    /// True if the sender's address, of IPv4, may be one that nobody sends from: of what
+    /// True if the sender's address, of IPv4, may be one that no host sends from: of what
     /// [`IpLayer::is_martian`] finds, nothing is missed.
     #[inline]
     fn may_be_martian(&self, src: &Address) -> bool {
@@ -86,14 +86,14 @@ impl IpLayer {
         Ok((ip, payload, own))
     }
 
-    /// True if this host takes a packet for somebody else's address. Segments, datagrams, and what is said of
+    /// True if this host takes a packet for another host's address. Segments, datagrams, and what is said of
     /// its own: who takes any address does not speak for it otherwise.
     fn takes(&self, ip: &IpHeader) -> bool {
         let protocol = matches!(
             ip.protocol,
             Protocol::TCP | Protocol::UDP | Protocol::ICMP | Protocol::ICMPV6
         );
-        // What somebody sends to itself needs nobody else.
+        // A packet of a host to itself needs no other host.
         protocol && self.accepts_foreign(&ip.dst) && ip.dst != ip.src
     }
 
@@ -106,7 +106,7 @@ impl IpLayer {
             && !self.routes.is_broadcast(addr)
     }
 
-    /// Why a packet is not for this host: it is for another, or for a group that nobody here can join.
+    /// Why a packet is not for this host: it is for another, or for a group that this host cannot join.
     fn other_host(&self, ip: &IpHeader) -> FrameDrop {
         let group = ip.dst.is_multicast_or_broadcast() || self.routes.is_broadcast(&ip.dst);
         let is_udp = ip.protocol == Protocol::UDP;

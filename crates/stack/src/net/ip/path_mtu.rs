@@ -177,7 +177,7 @@ impl PathMtus {
 impl IpLayer {
     /// The largest packet that the path to `remote` carries, as datagrams are to know it: what was
     /// found out by segments holds for them, and not the other way round. A forged error about a
-    /// segment has to quote what is in flight (RFC 5927); of a datagram nobody remembers that.
+    /// segment has to quote what is in flight (RFC 5927); of a datagram that is not remembered.
     pub(crate) fn datagram_mtu(&self, now: Instant, remote: &Address) -> u16 {
         let known = [&self.path_mtus, &self.datagram_mtus].map(|paths| paths.find(now, remote));
         let route = self.routes.metrics_to(remote).and_then(|metrics| metrics.mtu);

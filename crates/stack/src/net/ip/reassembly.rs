@@ -1,6 +1,6 @@
 //! Fragments back into packets (RFC 791 3.2, RFC 8200 4.5, RFC 5722), within bounds.
 //!
-//! Whoever can send us anything can send fragments that never become whole. So what waits is
+//! Any sender can send fragments that never become whole. So what waits is
 //! bounded: the pieces of a datagram, what one source has here, and all together. At a bound the
 //! oldest datagram goes of whichever source holds the most by the measure of that bound: datagrams
 //! where these are too many, and among equals the oldest of all; bytes where these are. To refuse
@@ -14,7 +14,7 @@
 //!
 //! A fragment's bytes are copied once, so that what is held counts itself and not the frame that
 //! brought it. Taking one costs a look-up among the datagrams and one among its datagram's pieces,
-//! in trees; what is thrown away was paid for by whoever sent it.
+//! in trees; what is thrown away was paid for by its sender.
 //!
 //! Fragments that overlap discard their datagram in silence, as RFC 5722 4 demands for IPv6. IPv4
 //! is treated alike: RFC 791's "later overwrites" lets two hosts on a path see different packets
@@ -156,7 +156,7 @@ impl Reassembly {
     ) -> Result<Option<Vec<u8>>, FrameDrop> {
         let arrived = PossibleFragment::judge(ip, packet)?;
         let key = Key::of(ip, arrived.fragment);
-        // Before there is room for it: what is refused pushes nobody out.
+        // Before there is room for it: what is refused pushes no other datagram out.
         if let Some(datagram) = self.datagrams.get(&key)
             && let Err(reason) = datagram.judge(&arrived, self.bounds.fragments)
         {

@@ -10,9 +10,9 @@ pub enum Unreachable {
     Network,
     /// It does not answer on its link (`EHOSTUNREACH`): code 1, in IPv6 3.
     Host,
-    /// Somebody on the way forbids it (`EHOSTUNREACH`, in IPv6 `EACCES`): code 13, in IPv6 1.
+    /// A host on the way forbids it (`EHOSTUNREACH`, in IPv6 `EACCES`): code 13, in IPv6 1.
     Prohibited,
-    /// Nobody is at its port (`ECONNREFUSED`): code 3, in IPv6 4. TCP itself answers by a reset.
+    /// No socket has its port (`ECONNREFUSED`): code 3, in IPv6 4. TCP itself answers by a reset.
     Port,
 }
 

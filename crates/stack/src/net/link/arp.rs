@@ -11,7 +11,7 @@ use crate::ip::{Addresses, FrameDrop};
 impl Link {
     /// A packet arrived. Only a question for one of our addresses makes a neighbour known that was
     /// not sought: whatever else is on the air updates those that are known, and no more, so that
-    /// nobody fills the table by talking.
+    /// no station fills the table by talking.
     pub(super) fn process_arp(
         &mut self,
         addresses: &Addresses,

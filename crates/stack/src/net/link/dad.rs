@@ -17,7 +17,7 @@ use crate::ip::Addresses;
 /// The state of the check of a host's addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressCheck {
-    /// They are in use: nobody else had them when they were asked for, or nobody was asked.
+    /// They are in use: no other station had them when they were asked for, or none was asked.
     Done,
     /// They are asked for: nothing else is sent and nothing answered.
     UnderWay,

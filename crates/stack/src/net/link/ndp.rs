@@ -49,7 +49,7 @@ impl NeighbourDiscovery {
 }
 
 /// True if an IPv6 packet is a Neighbour Discovery message. One behind extension headers is not
-/// recognised and dropped later: RFC 6980 forbids fragments, and nobody sends the others.
+/// recognised and dropped later: RFC 6980 forbids fragments, and no host sends the others.
 pub(super) fn is_discovery(packet: &[u8]) -> bool {
     let is = |at: usize, test: fn(u8) -> bool| packet.get(at).is_some_and(|octet| test(*octet));
     is(0, |version| version >> 4 == 6)
@@ -115,7 +115,7 @@ impl Link {
                 Ok(())
             }
             (DiscoveryKind::Asks(_), None) => Err(FrameDrop::OtherHost),
-            // Somebody says to have what is ours.
+            // Another station claims an address of ours.
             (DiscoveryKind::Has(..), Some(local)) => {
                 self.on_conflict(local, heard.target.into(), heard.station(), now);
                 Err(FrameDrop::Martian)

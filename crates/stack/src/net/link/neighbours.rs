@@ -17,7 +17,7 @@
 //!
 //! # Whom to believe
 //!
-//! RFC 4861 7.2.5 lets an advertisement that nobody asked for replace the station of a neighbour that
+//! RFC 4861 7.2.5 lets an unsolicited advertisement replace the station of a neighbour that
 //! was just confirmed, and RFC 826 any ARP packet: one forged frame takes over a host's traffic. Here
 //! the station known is asked first, three times within a second, and keeps the address if it
 //! answers; one that moved, or gave its address to another, is silent. Meanwhile packets go where
@@ -30,7 +30,7 @@
 //! [`MOST`] neighbours, of which [`MOST_SOUGHT`] are INCOMPLETE; a new one makes room for itself:
 //! an INCOMPLETE one by forgetting the oldest of these, whose packets are dropped, any other by
 //! forgetting whichever was not used for the longest time. So a scan of a whole network through us
-//! leaves those alone that answer, and whoever answers within a millisecond is found even while
+//! leaves those alone that answer, and a neighbour that answers within a millisecond is found even while
 //! others make us seek a hundred thousand a second. [`MOST_WAITING`] packets wait for a neighbour,
 //! the oldest giving way (RFC 4861 7.2.2), so [`MOST_WAITING`] x [`MOST_SOUGHT`] in all. Questions
 //! that seek a neighbour leave at [`ASKS_PER_SECOND`] at most; where all are used up, a new one is
@@ -86,7 +86,7 @@ pub struct Neighbours {
 /// A neighbour's state (RFC 4861 7.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NeighbourState {
-    /// Sought: nobody has answered yet.
+    /// Sought: no station has answered yet.
     Incomplete,
     /// Confirmed a short while ago.
     Reachable,
@@ -165,7 +165,7 @@ impl Neighbours {
         self.slots.0.len()
     }
 
-    /// True if nobody is known or sought.
+    /// True if no neighbour is known or sought.
     pub fn is_empty(&self) -> bool {
         self.slots.0.is_empty()
     }
@@ -209,7 +209,7 @@ impl Neighbours {
         match state {
             NeighbourState::Incomplete => return None,
             NeighbourState::Reachable if holds => {}
-            // It is being asked, or soon is: meanwhile its station is used as it is known.
+            // It is being asked, or soon is: meanwhile its known station is used.
             NeighbourState::Delay | NeighbourState::Probe => {}
             NeighbourState::Reachable | NeighbourState::Stale => {
                 self.enter(index, NeighbourState::Delay, now);
@@ -219,7 +219,7 @@ impl Neighbours {
         Some(mac)
     }
 
-    /// Whoever sends over this neighbour hears nothing: what confirmed it counts no more, and its
+    /// A connection over this neighbour hears nothing: what confirmed it counts no more, and its
     /// next use asks.
     pub(super) fn suspect(&mut self, index: u32, now: Instant) {
         if let Some(neighbour) = self.slots.0.get_mut(index) {
@@ -386,5 +386,5 @@ pub const RETRANS_TIMER: Duration = Duration::from_secs(1);
 /// RFC 4861 10: DELAY_FIRST_PROBE_TIME.
 pub const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
 /// The time for which a confirmation silences other stations' claims (Linux' `locktime`). Less: more questions
-/// for whoever likes to provoke them. More: who moves at once is followed later.
+/// for a station that likes to provoke them. More: who moves at once is followed later.
 pub const CLAIM_PAUSE: Duration = Duration::from_secs(1);

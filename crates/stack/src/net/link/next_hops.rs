@@ -43,8 +43,8 @@ impl NextHopCache {
 
 impl Default for NextHopCache {
     fn default() -> Self {
-        let nobody = Address::from_octets([0; 16]);
-        Self(Box::new([Hop { dst: nobody, hop: nobody, neighbour: u32::MAX }; PLACES]))
+        let absent = Address::from_octets([0; 16]);
+        Self(Box::new([Hop { dst: absent, hop: absent, neighbour: u32::MAX }; PLACES]))
     }
 }
 

@@ -25,7 +25,7 @@ impl Link {
 
     /// Queues an answer to a neighbour.
     pub(super) fn answer(&mut self, answer: LinkMessage) {
-        // Beyond the bound nothing is sent and nothing kept: whoever asks without end pays with silence.
+        // Beyond the bound nothing is sent and nothing kept: a station that asks without end gets no answer.
         if self.outbox.push(answer) {
             self.counters.answered += 1;
         } else {
@@ -33,7 +33,7 @@ impl Link {
         }
     }
 
-    /// Another station has our address `addr`. It is told at once, and again only after
+    /// Another station has our address `addr`. It gets an announcement at once, and again only after
     /// [`DEFEND_INTERVAL`] (RFC 5227 2.4 b: "the host can elect to attempt to defend its address by
     /// [...] broadcasting one single ARP Announcement"); the address is kept in any case, as a
     /// server's must be (2.4 c).

@@ -1,7 +1,7 @@
 //! Addresses that a host may get while it runs, asked for before it has them (RFC 5227 2.1, RFC 4862 5.4).
 //!
-//! As at the start (`dad.rs`): three questions, and as long for the last answer. What goes on beside is
-//! not disturbed, and the address is nobody's here until it is added: RFC 4862 5.4: "An address on which the
+//! As at the start (`dad.rs`): three questions, and as long for the last answer. What goes on meanwhile is
+//! not disturbed, and the address is not used here until it is added: RFC 4862 5.4: "An address on which the
 //! Duplicate Address Detection procedure is applied is said to be tentative until the procedure has
 //! completed successfully. A tentative address is not considered \"assigned to an interface\" in the
 //! traditional sense."
@@ -19,7 +19,7 @@ use super::{AddressConflict, Link, LinkControl, LinkMessage, is_station};
 pub struct CheckedAddress {
     /// The address that was asked for.
     pub addr: Address,
-    /// The station that has it; `None`: nobody answered.
+    /// The station that has it; `None`: no station answered.
     pub conflict: Option<AddressConflict>,
 }
 
@@ -66,7 +66,7 @@ impl Link {
         if asking.contains_key(&addr) {
             return Ok(());
         }
-        // What nobody has asked the end of takes room, too.
+        // A check whose end was not polled takes room, too.
         let limit = Tentatives::MOST;
         if asking.len() + checked.len() >= limit {
             return Err(TooManyChecks { limit });

@@ -47,7 +47,7 @@ fn added_address_accepts_connects_and_receives_datagrams() {
         let listener = hosts.server.listen(everywhere(over), 4).expect("the port is free");
         let early = hosts.client.connect(at, None).expect("a free port");
         hosts.run_until_quiet();
-        assert_eq!(hosts.client.state(early), Some(State::SynSent), "nobody is there yet");
+        assert_eq!(hosts.client.state(early), Some(State::SynSent), "no listener is there yet");
         hosts.server.add_address(added).expect("it is free");
         hosts.run(Duration::from_secs(2));
         assert_eq!(hosts.client.state(early), Some(State::Established));
@@ -93,7 +93,7 @@ fn listener_does_not_serve_next_address_of_its_number() {
     hosts.server.add_address(after).expect("it is free");
     let refused = hosts.client.connect(at(after), None).expect("a free port");
     hosts.run_until_quiet();
-    assert_eq!(hosts.client.state(refused), Some(State::Closed), "nobody listens there");
+    assert_eq!(hosts.client.state(refused), Some(State::Closed), "no listener is there");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_hangs_on_an_address_ends_with_it_and_no_segment_tells() {
         assert_eq!(events(&mut hosts.server), [Event::Closed(server, CloseReason::Aborted)]);
         hosts.server.close(server);
         hosts.server.check_invariants().expect("what must hold");
-        // Nobody is there any more, and the others are as they were.
+        // It is not there any more, and the others are as they were.
         hosts.lose = |_| false;
         send(&mut hosts.client, stays.0, b"still here");
         hosts.run(Duration::from_secs(3));
@@ -279,7 +279,7 @@ fn a_route_that_goes_stops_its_connections_until_it_comes_back() {
         hosts.run(Duration::from_millis(900));
         assert_eq!(hosts.carried, before, "nothing leaves");
         assert!(hosts.client.ip_counters().out_no_routes > 0);
-        // A longer prefix beside the shorter one serves as well.
+        // A longer prefix in addition to the shorter one serves as well.
         hosts
             .client
             .add_route(Route { prefix_len: 32, ..way })
@@ -317,7 +317,7 @@ fn path_mtus_go_with_their_route_only() {
 fn foreign_address_that_becomes_own_ends_its_connections() {
     let mut hosts = Hosts::new();
     hosts.server.take_any_address();
-    let listener = hosts.server.listen_any().expect("nobody else");
+    let listener = hosts.server.listen_any().expect("the only listener");
     let far = second(Over::V4);
     let client = hosts.client.connect(Endpoint::new(far.addr, 80), None).expect("a free port");
     hosts.run_until_quiet();

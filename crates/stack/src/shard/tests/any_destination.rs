@@ -42,7 +42,7 @@ fn hosts_with(tunables: &Tunables) -> (Hosts, ListenerId) {
     client.routes = ["0.0.0.0", "::"].map(default_route).into();
     let mut server = host(server_addr, 2, tunables);
     server.take_any_address();
-    let listener = server.listen_any().expect("nobody else");
+    let listener = server.listen_any().expect("the only listener");
     (Hosts::of(Shard::new(client).expect("valid"), server), listener)
 }
 
@@ -58,7 +58,7 @@ fn default_route(network: &str) -> Route {
 fn server() -> (Shard, ListenerId) {
     let mut server = host(server_addr, 2, &Tunables::default());
     server.take_any_address();
-    let listener = server.listen_any().expect("nobody else");
+    let listener = server.listen_any().expect("the only listener");
     (server, listener)
 }
 
@@ -83,7 +83,7 @@ fn syn_for_any_destination_waits_until_accepted() {
         // Long enough for two repetitions.
         hosts.run(Duration::from_millis(3_500));
         assert_eq!(hosts.client.state(client), Some(State::SynSent));
-        assert_eq!(hosts.carried, 3, "nobody answered");
+        assert_eq!(hosts.carried, 3, "no answer came");
         assert_eq!(events(&mut hosts.server), [Event::Asked(listener)]);
         let asked = hosts.server.asked(listener).expect("a SYN");
         assert_eq!(hosts.server.asked(listener), None, "repetitions are no others");
@@ -251,7 +251,7 @@ fn who_resets_its_syn_withdraws_it_and_who_guesses_does_not() {
         let mut expected = Vec::from([Event::Asked(listener)]);
         expected.extend(asked.map(|it| Event::Withdrawn(it.syn, Withdrawal::Reset)));
         assert_eq!(events(&mut server), expected);
-        assert_eq!(server.asked(listener), None, "nobody is asked about what is gone");
+        assert_eq!(server.asked(listener), None, "what is gone is not asked about");
         assert!(asked.is_none_or(|it| !server.answer_syn(it.syn, Answer::Accept)));
         assert_eq!(server.census().other_addresses, 0);
     }
@@ -425,7 +425,7 @@ fn syn_ack_of_withdrawn_dial_answers_no_other() {
         }
         let told = events(&mut server);
         assert!(told.iter().any(|it| matches!(it, Event::Withdrawn(syn, _) if *syn == first)));
-        assert_eq!(sent(&mut server).len(), 0, "nobody decided about the others");
+        assert_eq!(sent(&mut server).len(), 0, "the others are undecided");
     }
 }
 
@@ -507,7 +507,7 @@ fn only_segments_and_datagrams_pass_for_foreign_addresses() {
         exchange(&mut server, Instant::ZERO, &syn(4_000, (to, 443)));
     }
     assert_eq!(server.ip_counters().dropped(FrameDrop::OtherHost), 4);
-    // Addresses that no host has, or that nobody should be spoken for at.
+    // Addresses that no host has, or that this host should not speak for.
     for addr in [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 5], [255; 4], [10, 0, 0, 255]] {
         let to = (Address::from_v4_octets(addr), 80);
         assert_eq!(exchange(&mut server, Instant::ZERO, &syn(4_000, to)).len(), 0);
@@ -561,7 +561,7 @@ fn crowded() -> (Shard, ListenerId) {
     config.addresses.extend((1..=65_534 - 64 - 300 - 2).map(own));
     let mut server = Shard::new(config).expect("valid");
     server.take_any_address();
-    let listener = server.listen_any().expect("nobody else");
+    let listener = server.listen_any().expect("the only listener");
     (server, listener)
 }
 
@@ -664,7 +664,7 @@ fn address_released_and_used_in_one_burst_keeps_number() {
 #[test]
 fn what_listens_elsewhere_is_as_before() {
     let mut server = host(server_addr, 2, &Tunables::default());
-    let listener = server.listen_any().expect("nobody else");
+    let listener = server.listen_any().expect("the only listener");
     // Without taking any address there is none but its own.
     exchange(&mut server, Instant::ZERO, &syn(4_000, (other(7), 443)));
     assert_eq!(server.ip_counters().dropped(FrameDrop::OtherHost), 1);

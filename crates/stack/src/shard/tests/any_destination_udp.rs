@@ -1,4 +1,4 @@
-//! Datagrams for any destination: whoever takes them answers from where they were for.
+//! Datagrams for any destination: their receiver answers from where they were for.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -61,7 +61,7 @@ fn text(len: usize) -> Vec<u8> {
 fn datagram_for_any_is_answered_from_its_destination() {
     for over in BOTH {
         let mut hosts = hosts();
-        let any = hosts.server.udp_bind_any().expect("nobody else");
+        let any = hosts.server.udp_bind_any().expect("the only listener");
         for number in 7..10 {
             let to = elsewhere(over, number);
             let client = connected(&mut hosts, to);
@@ -91,7 +91,7 @@ fn datagram_for_any_is_answered_from_its_destination() {
 #[test]
 fn what_has_a_socket_is_its_and_only_the_rest_is_for_any() {
     let mut hosts = hosts();
-    let any = hosts.server.udp_bind_any().expect("nobody else");
+    let any = hosts.server.udp_bind_any().expect("the only listener");
     let own = hosts.server.udp_bind(&Bind::new(Local::Both, 53)).expect("free");
     let at = |port| Endpoint::new(server_addr(Over::V4), port);
     for (port, taker) in [(53, own), (54, any)] {
@@ -120,7 +120,7 @@ fn untaken_datagram_for_any_gets_error_from_destination() {
         assert_eq!(hosts.client.udp_take_error(client), Some(SocketError::PortUnreachable));
         assert_eq!(hosts.server.udp().counters.no_ports, 1);
         // The socket for any destination was here, and went.
-        let any = hosts.server.udp_bind_any().expect("nobody else");
+        let any = hosts.server.udp_bind_any().expect("the only listener");
         assert!(hosts.server.udp_close(any));
         say(&mut hosts.client, client, b"?");
         hosts.run_until_quiet();
@@ -154,7 +154,7 @@ fn a_refusal_tells_the_sender_what_was_said() {
     ];
     for (over, (what, heard)) in BOTH.into_iter().flat_map(|over| said.map(|it| (over, it))) {
         let mut hosts = hosts();
-        let any = hosts.server.udp_bind_any().expect("nobody else");
+        let any = hosts.server.udp_bind_any().expect("the only listener");
         let client = connected(&mut hosts, elsewhere(over, 7));
         for len in [0, 3_000] {
             say(&mut hosts.client, client, &text(len));
@@ -173,7 +173,7 @@ fn a_refusal_tells_the_sender_what_was_said() {
 #[test]
 fn refusals_count_against_what_a_host_may_send_of_errors() {
     let mut hosts = hosts();
-    let any = hosts.server.udp_bind_any().expect("nobody else");
+    let any = hosts.server.udp_bind_any().expect("the only listener");
     let client = connected(&mut hosts, elsewhere(Over::V4, 7));
     say(&mut hosts.client, client, b"?");
     hosts.run_until_quiet();
@@ -191,7 +191,7 @@ fn refusals_count_against_what_a_host_may_send_of_errors() {
 #[test]
 fn only_socket_for_any_sends_from_foreign_addresses() {
     let mut hosts = hosts();
-    let any = hosts.server.udp_bind_any().expect("nobody else");
+    let any = hosts.server.udp_bind_any().expect("the only listener");
     assert_eq!(hosts.server.udp_bind_any(), Err(UdpError::Bind(BindError::AnyInUse)));
     let to = Endpoint::new(client_addr(Over::V4), 4_000);
     let refused = hosts.server.udp_connect(any, to);
@@ -201,9 +201,9 @@ fn only_socket_for_any_sends_from_foreign_addresses() {
         hosts.server.udp_send(socket, Bytes::new(), &send)
     };
     let other = elsewhere(Over::V4, 7).addr;
-    for nobody in [[255; 4], [224, 0, 0, 1], [127, 0, 0, 1], [0; 4], [10, 0, 0, 255]] {
-        let nobody = Address::from_v4_octets(nobody);
-        assert_eq!(from(any, Some(nobody), Some(53)), Err(UdpError::NotLocal(nobody)));
+    for absent in [[255; 4], [224, 0, 0, 1], [127, 0, 0, 1], [0; 4], [10, 0, 0, 255]] {
+        let absent = Address::from_v4_octets(absent);
+        assert_eq!(from(any, Some(absent), Some(53)), Err(UdpError::NotLocal(absent)));
     }
     assert_eq!(from(any, Some(other), None), Err(UdpError::NoSourcePort));
     assert_eq!(from(any, Some(other), Some(0)), Err(UdpError::NoSourcePort));
@@ -217,7 +217,7 @@ fn only_socket_for_any_sends_from_foreign_addresses() {
     let refused = hosts.server.udp_send(own, Bytes::new(), &send);
     assert_eq!(refused, Err(UdpError::NotItsPort { wish: 54, own: 53 }));
     // A host that speaks for itself alone.
-    let any = hosts.client.udp_bind_any().expect("nobody else");
+    let any = hosts.client.udp_bind_any().expect("the only listener");
     let to = Endpoint::new(server_addr(Over::V4), 4_000);
     let send = SendTo { source: Some(other), source_port: Some(53), ..SendTo::peer(to) };
     assert_eq!(hosts.client.udp_send(any, Bytes::new(), &send), Err(UdpError::NotLocal(other)));
@@ -227,7 +227,7 @@ fn only_socket_for_any_sends_from_foreign_addresses() {
 fn groups_and_whole_networks_are_nobodys_destination() {
     let mut server = host(server_addr, 2, &Tunables::default());
     server.take_any_address();
-    let any = server.udp_bind_any().expect("nobody else");
+    let any = server.udp_bind_any().expect("the only listener");
     for group in [[255; 4], [224, 0, 0, 251], [10, 0, 0, 255], [127, 0, 0, 1]] {
         let to = Endpoint::new(Address::from_v4_octets(group), 53);
         let answers = exchange(&mut server, Instant::ZERO, &query(client_addr(Over::V4), to));
@@ -240,7 +240,7 @@ fn groups_and_whole_networks_are_nobodys_destination() {
 #[test]
 fn too_big_answer_for_foreign_address_reports_path_mtu() {
     let mut hosts = hosts();
-    let any = hosts.server.udp_bind_any().expect("nobody else");
+    let any = hosts.server.udp_bind_any().expect("the only listener");
     let from = elsewhere(Over::V4, 7);
     let to = Endpoint::new(client_addr(Over::V4), 4_000);
     let (source, source_port) = (Some(from.addr), Some(from.port));
@@ -261,7 +261,7 @@ fn too_big_answer_for_foreign_address_reports_path_mtu() {
 fn what_nobody_reads_is_bounded_whoever_it_is_for() {
     let mut server = host(server_addr, 2, &Tunables::default());
     server.take_any_address();
-    let any = server.udp_bind_any().expect("nobody else");
+    let any = server.udp_bind_any().expect("the only listener");
     for number in 0..20_000_u32 {
         let addr = Address::from_v4_octets((0xcb00_0000 + number).to_be_bytes());
         let query = query(client_addr(Over::V4), Endpoint::new(addr, number as u16 | 1));

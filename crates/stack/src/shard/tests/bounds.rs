@@ -1,4 +1,4 @@
-//! Each row of docs/BOUNDS.md: where it is full, the one who filled it gives way, and an honest peer beside
+//! Each row of docs/BOUNDS.md: where it is full, the one who filled it gives way, and an honest peer
 //! it is served. Floods that are no other test's are here: ten seconds each, an honest exchange in each
 //! second.
 
@@ -559,7 +559,7 @@ fn challenged_connection_goes_on() {
 }
 
 /// In each burst 24 connections of the client's are refused and 150 given up before their SYN left, and no
-/// application checks. Its one connection that is answered has its SYN sent at once, and its event is reported.
+/// application looks. Its one connection that is answered has its SYN sent at once, and its event is reported.
 fn gone_connections_leave_room_in_lists() {
     let mut hosts = Hosts::new();
     let mut asker = Asker::of(hosts.listen(Over::V4, 8));

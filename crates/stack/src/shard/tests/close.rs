@@ -69,7 +69,7 @@ fn each_socket_is_counted_once_in_the_state_it_is_in() {
     hosts.server.shutdown(held);
     hosts.run_until_quiet();
     assert_eq!(states(&hosts.client), "ESTABLISHED 1, FIN-WAIT-2 1, TIME-WAIT 1");
-    // What is over counts no more, though its application has not let go.
+    // What is over counts no more, though its application has not released it.
     assert_eq!(states(&hosts.server), "LISTEN 1, ESTABLISHED 1, CLOSE-WAIT 1");
     let walked = hosts.server.sockets().filter(|socket| socket.state == SocketState::CloseWait);
     assert_eq!(walked.count(), hosts.server.states().of(SocketState::CloseWait));
@@ -241,7 +241,7 @@ fn reset_of_reopening_restores_time_wait() {
     let syn = segment(client, TcpFlags::SYN, (rcv_nxt + 1_000).raw(), 0);
     let answer = hosts.take_at_server(&syn).expect("an answer");
     assert_eq!((answer.flags, answer.ack), (TcpFlags::SYN_ACK, rcv_nxt + 1_001));
-    // Whoever sent no such SYN answers so (RFC 9293 3.10.7.1).
+    // A host that sent no such SYN answers so (RFC 9293 3.10.7.1).
     let reset = segment(client, TcpFlags::RST, answer.ack.raw(), 0);
     assert!(hosts.take_at_server(&reset).is_none());
     let census = hosts.server.census();

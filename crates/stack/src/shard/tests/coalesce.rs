@@ -127,7 +127,7 @@ fn long_text_stays_in_its_chunk_and_other_text_is_copied() {
         let stayed = chunk.as_ptr_range().contains(&first.as_ptr());
         assert_eq!(stayed, stays, "{len}");
         server.check_invariants().expect("what must hold");
-        // What the application holds is in nobody's way.
+        // What the application holds is in no one's way.
         drop(chunk);
         let next = server.chunk_pool().take(1 << 16);
         assert!(!next.as_ptr_range().contains(&first.as_ptr()), "{len}");

@@ -122,8 +122,8 @@ fn records_of_every_kind_can_be_dropped() {
     hosts.client.close(second);
     hosts.run_until_quiet();
 
-    let nobody = Flow { local: from, remote: Endpoint::new(server_addr(Over::V4), 9) };
-    assert!(!hosts.client.abort_flow(&nobody));
+    let absent = Flow { local: from, remote: Endpoint::new(server_addr(Over::V4), 9) };
+    assert!(!hosts.client.abort_flow(&absent));
     hosts.assert_no_leaks();
 }
 

@@ -67,7 +67,7 @@ fn third(syn_ack: &TcpHeader) -> TcpHeader {
     }
 }
 
-/// So many SYNs that nobody completes.
+/// So many SYNs that are not completed.
 fn flood(server: &mut Shard, now: Instant, syns: u16) {
     for number in 0..syns {
         tell(server, now, Address::from_v4_octets([10, 0, 0, 100]), &syn(20_000 + number));

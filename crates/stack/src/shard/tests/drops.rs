@@ -219,7 +219,7 @@ fn meet_in_opening(reason: DropReason) -> Scene {
             scene.syn();
             said_to(scene, ACK, 0, 0)
         }
-        other => panic!("nobody knows how to meet {other:?}"),
+        other => panic!("no scene meets {other:?}"),
     }
 }
 
@@ -240,7 +240,7 @@ fn crowded_out() -> Scene {
     scene
 }
 
-/// A segment for nobody.
+/// A segment without a listener.
 fn stray(flags: TcpFlags) -> Scene {
     let mut scene = Scene::new(&[]);
     scene.ports.1 = 81;

@@ -56,7 +56,7 @@ fn what_is_said_of_echo_replies_holds_for_icmp_alone() {
     assert!(exchange(&mut server, Instant::ZERO, &too_big(&reply, 1_300)).is_empty());
     let pieces = exchange(&mut server, Instant::ZERO, &request);
     assert_eq!(pieces.iter().map(Vec::len).max(), Some(1_300), "{} pieces", pieces.len());
-    assert_eq!(server.udp_whole(&client), before, "nobody had to know a port to say so");
+    assert_eq!(server.udp_whole(&client), before, "no port was needed to say so");
     assert_eq!(server.path_mtu(&client), None);
 }
 

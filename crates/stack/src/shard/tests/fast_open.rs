@@ -1,4 +1,4 @@
-//! Fast Open: text in SYNs, cookies, and what is left when somebody swallows them.
+//! Fast Open: text in SYNs, cookies, and what is left when a middlebox swallows them.
 
 use std::time::Duration;
 use std::vec::Vec;

@@ -1,4 +1,4 @@
-//! 200,000 SYNs a second from addresses that nobody has, while real clients connect.
+//! 200,000 SYNs a second from addresses that no host has, while real clients connect.
 
 use std::vec::Vec;
 
@@ -19,7 +19,7 @@ use crate::{Handle, ListenerId, RxFrame, Shard, TxBatch};
 const SYNS: u32 = 200;
 const MILLIS: u64 = 1_000;
 const BACKLOG: u32 = 1_024;
-/// A millisecond each way, and one for whoever comes in between.
+/// A millisecond each way, and one for packets in between.
 const IN_TIME: u64 = 4;
 
 /// A server under attack, and clients of its own at a millisecond's distance.

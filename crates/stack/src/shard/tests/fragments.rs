@@ -82,7 +82,7 @@ fn echo_reply_beyond_mtu_leaves_in_fragments() {
         assert_eq!((counters.echo_replies, counters.out_requests), (1, 1));
         assert_eq!(take(&mut client, &replies), 0);
         assert_eq!(client.ip_counters().reassembled, 1);
-        // Its checksum was right, and nobody had asked for it.
+        // Its checksum was right, and it was not asked for.
         assert_eq!(client.ip_counters().dropped(FrameDrop::IcmpType), 1);
     }
 }

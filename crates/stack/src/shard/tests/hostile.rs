@@ -323,7 +323,7 @@ impl Siege {
             self.wait(3_000);
             self.listen_to_server();
             while let Some(event) = self.server.poll_event() {
-                assert!(matches!(event, Event::Accepted(_)), "{event:?} of a handle let go of");
+                assert!(matches!(event, Event::Accepted(_)), "{event:?} of a released handle");
             }
         }
         assert_eq!(self.server.census(), Census::default());

@@ -104,7 +104,7 @@ fn errors_and_group_packets_get_no_error() {
     let to_many = [[224, 0, 0, 1], [255; 4], [10, 0, 0, 255], [10, 0, 0, 9]].map(|dst| {
         packet_from(client_addr(Over::V4), Address::from_v4_octets(dst), UNKNOWN, &[0; 8])
     });
-    // ICMPv6 errors in IPv4 packets, and the reverse: nobody speaks them, and they are errors.
+    // ICMPv6 errors in IPv4 packets, and the reverse: no host speaks them, and they are errors.
     let foreign = [
         packet(Over::V4, Protocol::ICMPV6, &[1, 4, 0, 0, 0, 0, 0, 0]),
         packet(Over::V6, Protocol::ICMP, &[3, 3, 0, 0, 0, 0, 0, 0]),
@@ -156,7 +156,7 @@ fn errors_out_are_limited_to_a_burst_and_a_rate() {
         let now = Instant::from_millis(at);
         (0..count).map(|_| exchange(&mut server, now, &packet).len()).sum()
     };
-    // An error takes nothing, one's worth or two's, so that nobody can count what others took.
+    // An error takes nothing, one's worth or two's, so that no host can count what others took.
     let bursts: Vec<_> = (0..40).map(|second| answered(second * 1_000, 200)).collect();
     assert!(bursts.iter().all(|it| (30..=75).contains(it)), "{bursts:?}");
     assert!(bursts.iter().any(|it| *it != bursts[0]), "{bursts:?}");
@@ -239,7 +239,7 @@ fn errors_that_do_not_quote_what_is_in_flight_change_nothing() {
         for quoted in [&other_number, &other_port, &datagram] {
             exchange(&mut client, Instant::ZERO, &unreachable(quoted, hard));
         }
-        // Sent by somebody else, reported to us.
+        // Sent by another host, reported to us.
         let stranger =
             packet_from(server_addr(over), client_addr(over), Protocol::TCP, &syn[tcp..]);
         let spoof = match over {
@@ -323,7 +323,7 @@ fn narrow_path_is_found_without_timeout() {
         assert_eq!(hosts.client.path_mtu(&server_addr(over)), Some(mtu));
         assert_eq!(hosts.server.path_mtu(&client_addr(over)), None);
 
-        // The next connection knows, whoever opens it.
+        // The next connection knows, from either side.
         let (second, then) = hosts.connected(over, listener);
         let before = hosts.client.counters().retrans_segs;
         send(&mut hosts.client, second, &text[..50_000]);

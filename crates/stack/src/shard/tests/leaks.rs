@@ -40,6 +40,6 @@ impl Drop for Shard {
         }
         assert_eq!(self.census(), Census::default(), "something was left over");
         assert_eq!(self.packets.udp.sockets.memory(), 0, "no datagram waits, no port is taken");
-        assert_eq!(self.memory().text, 0, "nobody holds text, and the account has some");
+        assert_eq!(self.memory().text, 0, "no text is held, and the account has some");
     }
 }

@@ -176,7 +176,7 @@ fn own_and_loopback_sources_on_wire_are_dropped() {
     for over in BOTH {
         let any = loopback(over);
         shard.listen(Endpoint::new(any, 80), 4).expect("the port is free");
-        // Whoever has spoken to itself drops them, too.
+        // A host that has spoken to itself drops them, too.
         let own = shard.connect(Endpoint::new(any, 80), None).expect("it is this host");
         run(&mut shard, &mut now, MOMENT);
         let outside = super::hosts::client_addr(over);

@@ -255,7 +255,7 @@ fn whoever_listens_now_is_found_whom_the_last_syn_was_for() {
     hosts.server.close_listener(at_any);
     let refused = hosts.client.connect(exact, None).expect("a free port");
     hosts.run_until_quiet();
-    assert_eq!(hosts.client.state(refused), Some(State::Closed), "nobody listens any more");
+    assert_eq!(hosts.client.state(refused), Some(State::Closed), "the listener is gone");
     hosts.client.close(refused);
     for (client, server) in held {
         hosts.client.abort(client);
@@ -277,7 +277,7 @@ fn a_third_segment_whose_listener_closed_is_refused_at_once() {
     assert_eq!(
         events(&mut hosts.client),
         [connected, Event::Closed(client, CloseReason::Reset)],
-        "RFC 9293 3.10.7.1: nobody is there"
+        "RFC 9293 3.10.7.1: no listener is there"
     );
     let counters = hosts.server.counters();
     assert_eq!((counters.attempt_fails, counters.dropped(DropReason::NoSocket)), (1, 1));
@@ -362,7 +362,7 @@ fn one_can_listen_on_a_port_while_a_connection_opens_from_it() {
     hosts.listen(Over::V4, 8);
     let here = Endpoint::new(client_addr(Over::V4), 4_000);
     let opening = hosts.client.connect(server_at(Over::V4), Some(here)).expect("a free port");
-    let listener = hosts.client.listen(here, 8).expect("nobody listens there");
+    let listener = hosts.client.listen(here, 8).expect("a free port");
     assert_eq!(hosts.client.state(opening), Some(State::SynSent));
     let incoming = hosts.server.connect(here, None).expect("a free port");
     hosts.run_until_quiet();
@@ -396,7 +396,7 @@ fn connection_keeps_the_address_it_began_with() {
         hosts.run_until_quiet();
         assert_eq!(drain(&mut hosts.server, server).0, b"question");
         assert_eq!(drain(&mut hosts.client, client).0, b"answer");
-        // And the one that somebody else chose.
+        // And the one that another chose.
         let there = Endpoint::new(second(over), 81);
         let listener = hosts.client.listen(there, 8).expect("the port is free");
         let caller = hosts.server.connect(there, None).expect("a free port");
@@ -461,7 +461,7 @@ fn least_mss_and_most_attempts_are_clamped() {
     send(&mut hosts.client, client, &[7; 500]);
     hosts.run_until_quiet();
     assert_eq!(drain(&mut hosts.server, server), (vec![7; 500], Recv::Pending));
-    // Nobody hears the rest, and nobody waits for ever.
+    // The rest is not heard, and no side waits for ever.
     hosts.lose = |_| true;
     send(&mut hosts.client, client, &[7; 500]);
     hosts.run(Duration::from_secs(6 * 3_600));

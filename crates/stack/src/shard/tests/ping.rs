@@ -186,7 +186,7 @@ fn invalid_pings_are_refused_and_256_are_the_limit() {
     }
     let beyond = client.ping(&Ping::new(to));
     assert_eq!(beyond, Err(PingError::TooMany { limit: 256 }));
-    // Those that are over count until somebody asks for their end.
+    // Those that are over count until their end is polled.
     sent(&mut client);
     while client.advance(client.now() + Duration::from_secs(2), 64) {}
     assert_eq!(client.ping(&Ping::new(to)), beyond);

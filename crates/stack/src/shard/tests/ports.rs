@@ -298,7 +298,7 @@ fn source_addresses_are_used_in_turn_and_each_has_its_ports() {
     let foreign = server_addr(Over::V4);
     assert_eq!(hosts.client.set_source_pool(&[second, foreign]), Err(NotLocal(foreign)));
     hosts.client.set_source_pool(&[client_addr(Over::V4), second]).expect("both are its own");
-    // One address lost a port to somebody who asked for it.
+    // One address lost a port to an explicit request.
     let bound = Endpoint::new(second, 50_002);
     let mut opened = std::vec![connect(&mut hosts, Some(bound)).expect("free")];
     opened.extend((0..9).map(|_| connect(&mut hosts, None).expect("a free port")));
@@ -323,7 +323,7 @@ fn each_family_has_its_turn_among_source_addresses() {
     let mut client = Shard::new(config).expect("a valid configuration");
     let v6 = client_addr(Over::V6);
     client.set_source_pool(&[more[0], v6, more[1]]).expect("all are its own");
-    // As whoever tries both families for each name does.
+    // As a client that tries both families for each name does.
     let sources = [Over::V4, Over::V6, Over::V4, Over::V6, Over::V4].map(|over| {
         let handle = client.connect(server_at(over), None).expect("a free port");
         client.flow(handle).expect("held").local.addr
@@ -384,10 +384,10 @@ fn place_of_a_refused_port(rule: &str) -> usize {
 #[test]
 fn connection_without_time_wait_frees_its_port() {
     let (mut hosts, _) = hosts(&[("tcp_syn_retries", "0")]);
-    let nobody = Endpoint::new(server_addr(Over::V4), 81);
+    let absent = Endpoint::new(server_addr(Over::V4), 81);
     for _ in 0..3 {
         let opened: Vec<_> =
-            (0..20).map(|_| hosts.client.connect(nobody, None).expect("a free port")).collect();
+            (0..20).map(|_| hosts.client.connect(absent, None).expect("a free port")).collect();
         hosts.run_until_quiet();
         let refused = |it: &Event| matches!(it, Event::Closed(_, CloseReason::Refused));
         assert!(events(&mut hosts.client).iter().all(refused));

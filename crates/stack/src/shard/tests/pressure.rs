@@ -53,7 +53,7 @@ impl Short {
         read
     }
 
-    /// The client sends so much, and nobody reads. Returns where the window's right edge was meanwhile.
+    /// The client sends so much, and the server does not read. Returns where the window's right edge was meanwhile.
     fn pour(&mut self, ends: Ends, bytes: usize, millis: u64) -> Vec<SeqNum> {
         let mut rest = Bytes::from(std::vec![7; bytes]);
         let mut edges = Vec::new();
@@ -186,14 +186,14 @@ fn one_that_may_buffer_more_than_there_is_takes_not_all_of_it() {
     assert!(short.server().set_listener_options(listener, &greedy));
     let ends = short.connect();
     assert!(short.server().set_listener_options(listener, &SocketOptions::default()));
-    // Three times the budget, as far as it is taken.
+    // Three times the budget, as far as accepted.
     for _ in 0..48 {
         short.pour(ends, 1 << 20, 20);
     }
     short.hosts.run(Duration::from_secs(5));
     let memory = short.server().memory();
     assert!(memory.held > BUDGET / 10 * 8 && memory.held <= BUDGET, "{memory:?}");
-    // ForeignAddresses are served all the same, whoever opens the connection.
+    // Others are served all the same, from either side.
     for _ in 0..3 {
         let other = short.connect();
         assert!(short.stream(other, 300) > 1 << 20);

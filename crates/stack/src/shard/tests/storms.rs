@@ -273,7 +273,7 @@ impl Storm {
                     assert!(stream.read <= stream.written);
                 }
                 Recv::End => {
-                    assert!(stream.finished, "an end that nobody wrote");
+                    assert!(stream.finished, "an end that was not written");
                     assert_eq!(stream.read, stream.written, "an end before the end");
                     stream.ended = true;
                     return;
@@ -346,7 +346,7 @@ impl Storm {
         self.check_events();
     }
 
-    /// Nobody hears of a connection that it let go of.
+    /// No application hears of a connection that it released.
     fn check_events(&mut self) {
         for side in [CLIENT, SERVER] {
             while let Some(event) = self.shards[side].poll_event() {
@@ -372,7 +372,7 @@ impl Storm {
         }
     }
 
-    /// Everybody lets go; half an hour later nobody remembers, though the storm goes on.
+    /// All applications release their handles; half an hour later nothing is left, though the storm goes on.
     fn end(&mut self) {
         self.check_events();
         for talk in 0..self.talks.len() {
@@ -390,10 +390,10 @@ impl Storm {
 
 fn listen(server: &mut Shard, over: Over, any: bool) -> ListenerId {
     let listener = if any { server.listen_any() } else { server.listen(server_at(over), 4) };
-    listener.expect("nobody else listens")
+    listener.expect("a free port")
 }
 
-/// On the client's link, and nobody's.
+/// On the client's link, and no host's.
 fn nowhere(over: Over) -> Endpoint {
     let addr = match over {
         Over::V4 => std::net::Ipv4Addr::new(10, 0, 0, 99).into(),

@@ -130,7 +130,7 @@ impl Waiting {
         let census = self.server.census();
         assert_eq!((census.time_wait, census.syn_entries), (kept, 0));
         assert_eq!(self.server.counters().time_wait_returned, kept as u64);
-        // Again, and nobody completes it; 2 MSL went on meanwhile.
+        // Again, and it is not completed; 2 MSL went on meanwhile.
         if kept == 1 {
             self.syn(gap, tsval).expect("a SYN-ACK");
             self.wait(25_000);
@@ -165,7 +165,7 @@ impl Waiting {
         self.wait(150);
         assert_eq!(self.syn(gap, tsval).map(told), Some(expected));
         assert_eq!(self.server.counters().time_wait_acks_skipped, 1);
-        // Nor does one beside RCV.NXT, or one that comes late.
+        // Nor does one off RCV.NXT, or one that comes late.
         assert!(self.send(TcpFlags::RST, RCV_NXT + 1, 0, None).is_none());
         self.wait(1_100);
         assert!(self.send(TcpFlags::RST, RCV_NXT, 0, None).is_none());

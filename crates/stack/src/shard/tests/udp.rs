@@ -228,7 +228,7 @@ fn unfragmentable_datagram_is_refused_with_path_mtu() {
         send(&mut hosts, most).expect("it fits the path");
         hosts.run_until_quiet();
         assert_eq!(hosts.server.udp_recv(server).expect("received").data.len(), most);
-        // ForeignAddresses may be cut, and are, at what the path carries.
+        // Others may be cut, and are, at what the path carries.
         let options = Some(SendOptions::USUAL);
         let to = SendTo { options, ..SendTo::CONNECTED };
         hosts.client.udp_send(client, text(4_000).into(), &to).expect("sent");
@@ -253,7 +253,7 @@ fn path_mtu_counts_only_for_datagrams_of_own_sockets() {
     let socket = client.udp_bind(&everywhere(4_000)).expect("free");
     exchange(&mut client, Instant::ZERO, &too_big(&packet, 600));
     assert_eq!(client.udp_whole(&server_addr(Over::V4)), 572);
-    assert_eq!(client.udp_take_error(socket), None, "it is connected to nobody");
+    assert_eq!(client.udp_take_error(socket), None, "it is not connected");
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn datagrams_that_a_device_left_uncut_arrive_each_by_itself() {
         assert_eq!(hosts.server.udp().counters.in_datagrams, 3);
         let ip = hosts.server.ip_counters();
         assert_eq!((ip.in_receives, ip.in_delivers), (1, 1));
-        // For nobody: each is counted, and one answer says so.
+        // Without a socket: each is counted, and one answer says so.
         hosts.server.udp_close(server);
         hosts.server.rx(Instant::ZERO, &[RxFrame::new(&frame, meta)]);
         assert_eq!(sent(&mut hosts.server).len(), 1);

@@ -1,4 +1,4 @@
-//! Packets that nothing takes, kept whole for whoever wants them.
+//! Packets that nothing takes, kept whole for an application.
 
 use std::vec;
 

@@ -10,7 +10,7 @@ use whimbrel_wire::Endpoint;
 use super::hosts::{Hosts, Over, client_addr, drain, events, send, server_at};
 use crate::{Handle, ListenerId};
 
-/// A connection from a port of its own, which one side closes first; nobody waits for it.
+/// A connection from a port of its own, which one side closes first; no side waits for it.
 fn talk(hosts: &mut Hosts, listener: ListenerId, port: u16, client_first: bool) {
     let local = Some(Endpoint::new(client_addr(Over::V4), port));
     hosts.client.set_now(hosts.now);

@@ -253,7 +253,7 @@ impl World {
         let mut refused = 0;
         for host in &self.hosts {
             let counters = &host.shard.udp().counters;
-            // Who is connected sends to whom nobody else keeps from receiving.
+            // A connected socket sends to one that no other keeps from receiving.
             assert_eq!((counters.in_errors, counters.icmp_errors), (0, 0));
             refused += counters.no_ports;
             host.shard.check_invariants().expect("what must hold");

@@ -1,7 +1,7 @@
 //! Addresses that come and go while the host runs.
 //!
 //! Records have the number of an address, so numbers do not move: one that was removed leaves a hole, which
-//! the next that is added fills. Whoever removes one sees to it that nothing has its number still.
+//! the next that is added fills. The caller that removes one ensures that nothing has its number still.
 
 use alloc::collections::BTreeSet;
 

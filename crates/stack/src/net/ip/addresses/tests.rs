@@ -46,9 +46,9 @@ fn what_cannot_be_an_address_of_ours_is_refused_by_name() {
     assert_eq!(long, Err(ConfigError::PrefixLength { len: 33, bits: 32 }));
     let twice = Addresses::new(&[own("::1", 128), own("::1", 64)]).map(|_| ());
     assert_eq!(twice, Err(ConfigError::DuplicateAddress(addr("::1"))));
-    for nobody in ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255"] {
-        let refused = Addresses::new(&[own("10.0.0.1", 24), own(nobody, 24)]).map(|_| ());
-        assert_eq!(refused, Err(ConfigError::NotAHost(addr(nobody))));
+    for absent in ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255"] {
+        let refused = Addresses::new(&[own("10.0.0.1", 24), own(absent, 24)]).map(|_| ());
+        assert_eq!(refused, Err(ConfigError::NotAHost(addr(absent))));
     }
 }
 

@@ -4,9 +4,9 @@ use whimbrel_base::{Instant, Key, SipHasher24};
 
 /// Admits [`ErrorBudget::PER_SECOND`] errors, and [`ErrorBudget::BURST`] at once after a pause.
 ///
-/// One bucket serves all destinations, and whoever drains it learns that others provoke errors,
+/// One bucket serves all destinations, and a host that drains it learns that others provoke errors,
 /// too. That would tell which UDP ports are open, as those stay silent (CVE-2020-25705): so an error takes
-/// nothing from it, or one's worth, or two's, and nobody can count what others took.
+/// nothing from it, or one's worth, or two's, and no host can count what others took.
 #[derive(Debug)]
 pub(crate) struct ErrorBudget {
     prf: SipHasher24,
@@ -17,7 +17,7 @@ pub(crate) struct ErrorBudget {
 }
 
 impl ErrorBudget {
-    /// Linux' `icmp_msgs_per_sec`. Less leaves honest senders without an answer while somebody
+    /// Linux' `icmp_msgs_per_sec`. Less leaves honest senders without an answer while another
     /// scans; more makes this host a louder reflector.
     pub(crate) const PER_SECOND: u64 = 1_000;
     /// Linux' `icmp_msgs_burst`. Less loses errors that arrive in one burst of frames.

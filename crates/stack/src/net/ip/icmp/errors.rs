@@ -135,7 +135,7 @@ impl IpLayer {
     }
 
     /// The index of the address from which a packet for `dst` is answered: of another's it is only said
-    /// that nobody is at its port.
+    /// that no socket has its port.
     fn speaker(&mut self, dst: &Address, answer: RefusalReply) -> Option<u16> {
         match self.addresses.local_index_of(dst) {
             Some(own) => Some(own),
@@ -158,7 +158,7 @@ impl IpLayer {
     /// a fragment other than the first, or to a source that is not one host.
     fn may_be_answered(&self, ends: &PacketEnds, packet: &[u8]) -> bool {
         let one_host = !self.is_martian(&ends.src);
-        // Whoever cannot be read to the end (a bad option in front of it) is taken for no error:
+        // A packet that cannot be read to the end (a bad option in front of it) is taken for no error:
         // errors of hosts that mean well have no extension headers.
         one_host && !QuotedSegment::parse(packet).is_ok_and(|it| is_error(&it))
     }

@@ -70,7 +70,7 @@ impl Sources {
         self.by_age.range((*source, 0)..=(*source, u64::MAX)).next().map(|(_, serial)| *serial)
     }
 
-    /// True if nobody has anything here.
+    /// True if no source has a share.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         let ranks = self.by_datagrams.len() + self.by_bytes.len();

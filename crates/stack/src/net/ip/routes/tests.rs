@@ -102,7 +102,7 @@ fn the_network_of_two_addresses_goes_with_the_last_of_them() {
     let own = |text: &str| InterfaceAddress { addr: addr(text), prefix_len: 24 };
     let both = [own("10.0.0.1"), own("10.0.0.2")];
     let mut routes = Routes::new(&both, &[]).expect("valid routes");
-    assert_eq!(routes.remove(&route("10.0.0.0", 24, None, 0)), None, "nobody gave it");
+    assert_eq!(routes.remove(&route("10.0.0.0", 24, None, 0)), None, "it was not given");
     routes.remove_own(&both[0]);
     assert!(routes.is_broadcast(&addr("10.0.0.255")));
     routes.remove_own(&both[1]);

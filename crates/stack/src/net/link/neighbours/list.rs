@@ -34,7 +34,7 @@ impl List {
         self.len
     }
 
-    /// Whoever stands last in the list.
+    /// The neighbour that stands last in the list.
     pub(super) fn back(&self) -> Option<u32> {
         (self.back != NONE).then_some(self.back)
     }
@@ -81,5 +81,5 @@ fn set(slots: &mut Slots, index: u32, change: impl FnOnce(&mut Links)) {
     }
 }
 
-/// Nobody: no index of a slab reaches it.
+/// No neighbour: no index of a slab reaches it.
 const NONE: u32 = u32::MAX;

@@ -60,7 +60,7 @@ fn sought_neighbours_are_bounded_and_oldest_gives_way() {
         assert_eq!((host.neighbours().sought(), host.neighbours().waiting()), (MOST_SOUGHT, 128));
         assert_eq!((host.counters().evicted, host.counters().out_queue_full), (72, 72));
         assert_eq!((host.state(over, 171), host.state(over, 172).is_some()), (None, true));
-        // Whoever is found now stays while others are sought.
+        // A neighbour that is found now stays while others are sought.
         assert_eq!(host.take(&answers(over, 299, station(9))).len(), 1);
         host.run_seconds(4);
         assert_eq!((host.neighbours().len(), host.neighbours().waiting()), (1, 0));

@@ -30,7 +30,7 @@ fn address_is_probed_three_times_then_announced() {
         for _ in 0..2 {
             assert_eq!(host.run(Duration::from_millis(300)), [Sent::Probe(added.addr)]);
             assert_eq!(host.shard.poll_checked(), None);
-            // Meanwhile it is nobody's, and the others are used.
+            // Meanwhile it is not used, and the others are.
             assert_eq!(host.take(&asks(over, 9, station(9))), [Sent::Answer(station(9))]);
         }
         assert_eq!(host.run(Duration::from_millis(300)), []);

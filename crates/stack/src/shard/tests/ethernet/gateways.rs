@@ -25,7 +25,7 @@ fn host(over: Over) -> Host {
     Host::with_routes(std::vec![route(SECOND, 20), route(FIRST, 10)])
 }
 
-/// Somebody beyond the gateways.
+/// A host beyond the gateways.
 fn far(over: Over) -> Address {
     match over {
         Over::V4 => Address::from_v4_octets([192, 0, 2, 7]),
@@ -161,6 +161,6 @@ fn an_attempt_to_connect_gets_through_although_its_gateway_dies() {
         let (first, second) = (station(FIRST), station(SECOND));
         // 0, 1, 3 and 7 s: DELAY and three questions took 8 s. 15 and 31 s: there is another way.
         assert_eq!(stations, [first, first, first, first, second, second]);
-        assert_eq!(host.shard.soft_error(attempt), None::<SoftError>, "nobody need know");
+        assert_eq!(host.shard.soft_error(attempt), None::<SoftError>, "it need not be known");
     }
 }

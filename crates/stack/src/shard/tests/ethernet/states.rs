@@ -126,7 +126,7 @@ fn an_advertisement_without_override_never_moves_a_neighbour() {
     host.take(&answers(Over::V6, 9, station(9)));
     let flags = NeighborFlags { router: false, solicited: true, overrides: false };
     host.take(&advertises(9, Some(OTHER), flags));
-    assert_eq!(host.state(Over::V6, 9), Some(Stale), "somebody else claims to be it");
+    assert_eq!(host.state(Over::V6, 9), Some(Stale), "another station claims to be it");
     host.take(&advertises(9, Some(OTHER), flags));
     assert_eq!(host.ping(Over::V6, 9), [Sent::Echo(2, station(9))]);
     host.take(&advertises(9, Some(station(9)), flags));

@@ -228,7 +228,7 @@ pub(super) fn packet_v6(src: Ipv6Addr, dst: Ipv6Addr, hop_limit: u8, icmp: &[u8]
     packet
 }
 
-/// An echo request to the host, from a station that nobody asks after.
+/// An echo request to the host, from a station that no other asks for.
 pub(super) fn ping(from: Address, sequence: u16) -> Vec<u8> {
     let mut icmp = [0; 16];
     let data = &[7; 8];

@@ -24,9 +24,9 @@ fn the_last_address_goes_and_another_comes() {
     assert_eq!(addresses.remove(&own(0).addr), Some(own(0)));
     assert!(addresses.is_empty());
     // Nothing is left that anybody could be taken for.
-    for nobody in [own(0).addr, addr("::"), addr("0.0.0.0")] {
-        assert_eq!(addresses.local_index_of(&nobody), None);
-        assert_eq!(addresses.source_for(&nobody), None);
+    for absent in [own(0).addr, addr("::"), addr("0.0.0.0")] {
+        assert_eq!(addresses.local_index_of(&absent), None);
+        assert_eq!(addresses.source_for(&absent), None);
     }
     assert_eq!(addresses.path_class(&addr("10.0.0.9")), PathClass::Remote);
     assert_eq!(addresses.add(own(7), &BTreeSet::new()), Ok(0));
@@ -67,7 +67,7 @@ fn an_address_is_added_once_and_loopback_never() {
         assert_eq!(refused, Err(ConfigError::DuplicateAddress(addr(known))));
         assert!(addresses.is_local(&addr(known)));
     }
-    assert_eq!(addresses.index_of(&addr("127.0.0.1")), None, "nobody else's packets are for it");
+    assert_eq!(addresses.index_of(&addr("127.0.0.1")), None, "no other packets are for it");
     assert!(!addresses.is_local(&addr("127.0.0.2")));
     let index = addresses.local_index_of(&addr("::1")).expect("every host has it");
     assert_eq!(addresses.get(index), Some(&addr("::1")));

@@ -20,7 +20,7 @@ fn number_returns_with_sweep_after_last_reference() {
     others.sweep();
     others.release(index);
     assert_eq!(others.intern(addr(1)), Some(index), "it is as it was");
-    assert_eq!(others.intern(addr(2)), Some(index + 1), "and nobody else's");
+    assert_eq!(others.intern(addr(2)), Some(index + 1), "and no other's");
     others.sweep();
     assert_eq!(others.len(), 0);
     assert_eq!(others.intern(addr(2)), Some(2));
