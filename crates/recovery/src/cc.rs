@@ -25,7 +25,7 @@ use core::fmt::Debug;
 
 pub use algorithms::{AddError, Algorithm, Algorithms, MakeAlgorithm, UnknownAlgorithm};
 pub use cubic::Cubic;
-pub use event::{Ack, Loss, Phase, Rate, Sent, SlowStart, Timeout, TimeoutKind};
+pub use event::{Ack, Loss, LostText, Phase, Rate, Sent, SlowStart, Timeout, TimeoutKind};
 pub use reno::Reno;
 pub use state::{CcState, Control};
 pub use window::{Share, Window};
@@ -65,6 +65,17 @@ pub trait CongestionControl: Debug + Send {
     fn sets_cwnd_in_recovery(&self) -> bool {
         false
     }
+
+    /// True if it is to be told the rate at which text arrives ([`Ack::rate`]), and of each transmission that is
+    /// lost ([`CongestionControl::on_lost`]). Each transmission then takes 20 bytes more. It is asked when text
+    /// leaves.
+    fn samples_rate(&self) -> bool {
+        false
+    }
+
+    /// A transmission, first or repeated, was judged lost: told before the acknowledgment by which it was, and
+    /// after the time-out.
+    fn on_lost(&mut self, _window: &mut Window, _lost: &LostText) {}
 
     /// A segment is lost, and fast recovery begins: once for each window of text (RFC 5681 3.2). It sets
     /// ssthresh, and cwnd if [it does so](CongestionControl::sets_cwnd_in_recovery).

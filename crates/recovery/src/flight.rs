@@ -14,16 +14,19 @@
 mod check;
 mod holes;
 mod ranges;
+mod rates;
 mod records;
 mod repairs;
 
 use alloc::boxed::Box;
 use core::ops::Range;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, Micros};
 
+use crate::cc::{LostText, Rate};
 use holes::Holes;
 pub use ranges::Ranges;
+use rates::{Rates, Snapshot};
 use records::Records;
 
 /// Text that was sent and is not acknowledged. It takes 24 bytes for each (super-)segment, and some 100 for
@@ -31,7 +34,7 @@ use records::Records;
 #[derive(Debug, Default)]
 pub struct Flight {
     records: Records,
-    /// There while something is missing, or was sent again.
+    /// There while something is missing, or was sent again, or the delivery rate is sampled.
     holes: Option<Box<Holes>>,
 }
 
@@ -91,10 +94,16 @@ impl Flight {
         self.records.end <= self.records.una
     }
 
-    /// True if nothing of it was lost, sent again or named as held.
+    /// True if nothing of it was lost, sent again or named as held, and it is not sampled.
     #[inline]
     pub const fn is_plain(&self) -> bool {
         self.holes.is_none()
+    }
+
+    /// True if nothing of it was lost, sent again or named as held.
+    pub fn is_whole(&self) -> bool {
+        let una = self.records.una;
+        self.holes.as_ref().is_none_or(|holes| holes.rates.is_some() && holes.are_none(una))
     }
 
     /// Bytes that are thought to be in the network: RFC 6675's pipe, but for what was sent twice and
@@ -175,12 +184,37 @@ impl Flight {
     /// the other. Returns how many bytes were sent before.
     #[inline]
     pub fn transmit(&mut self, range: Range<u64>, mss: u16, at: Instant) -> u64 {
+        if range.start < self.end() || self.holes.is_some() {
+            return self.transmit_with_holes(range, mss, at);
+        }
+        self.records.push(range.end, mss, at);
+        0
+    }
+
+    #[inline(never)]
+    fn transmit_with_holes(&mut self, range: Range<u64>, mss: u16, at: Instant) -> u64 {
+        let before = self.pipe();
         let again = if range.start < self.end() {
             self.repair(range.start..range.end.min(self.end()), at)
         } else {
             0
         };
         self.records.push(range.end, mss, at);
+        let after = self.pipe();
+        if let Some(holes) = &mut self.holes
+            && let Some(rates) = &mut holes.rates
+        {
+            let snapshot = rates.on_sent(before, after, at);
+            if again > 0 {
+                holes.repairs.set_snapshot(range.start, snapshot);
+            }
+            if rates.sent.len() < self.records.sent.len() {
+                rates.sent.push_back(snapshot);
+            } else if let Some(last) = rates.sent.back_mut().filter(|_| again == 0) {
+                // It joined the record of another.
+                *last = Snapshot::NONE;
+            }
+        }
         again
     }
 
@@ -214,13 +248,19 @@ impl Flight {
     fn acknowledge_with_holes(&mut self, to: u64, mut delivered: Delivered) -> Delivered {
         if let Some(holes) = &mut self.holes {
             holes.acknowledge(&self.records, to, &mut delivered);
-            self.holes = self.holes.take().filter(|holes| !holes.are_none(to));
+            self.holes =
+                self.holes.take().filter(|holes| holes.rates.is_some() || !holes.are_none(to));
         }
         // What is delivered is known from the holes; the records would count again what was named before.
         // Only they know how large a segment was.
         let mut ended = Delivered::default();
         self.records.pop(to, &mut ended);
         delivered.segment = ended.segment;
+        let left = self.records.sent.len();
+        if let Some(rates) = self.rates() {
+            let gone = rates.sent.len() - left;
+            rates.sent.drain(..gone);
+        }
         delivered
     }
 
@@ -251,17 +291,64 @@ impl Flight {
     /// All of it counts as unsent.
     pub fn forget_all(&mut self) {
         let una = self.una();
+        let rates = self.holes.as_mut().and_then(|holes| holes.rates.take());
         self.clear();
         (self.records.una, self.records.end) = (una, una);
+        if let Some(mut rates) = rates {
+            rates.forget_sent();
+            self.holes().rates = Some(rates);
+        }
     }
 
     /// Clears everything, and keeps the memory that a short connection needs.
     #[inline]
     pub fn clear(&mut self) {
         self.records.clear();
-        if !self.is_plain() {
+        if self.holes.is_some() {
             self.holes = None;
         }
+    }
+}
+
+/// Samples of the delivery rate.
+impl Flight {
+    fn rates(&mut self) -> Option<&mut Rates> {
+        self.holes.as_mut()?.rates.as_deref_mut()
+    }
+
+    /// True if what leaves from now on is sampled.
+    pub fn is_sampled(&self) -> bool {
+        self.holes.as_ref().is_some_and(|holes| holes.rates.is_some())
+    }
+
+    /// From now on the delivery rate is sampled, or not any more.
+    pub fn set_sampled(&mut self, is_sampled: bool) {
+        if is_sampled == self.is_sampled() {
+            return;
+        }
+        let transmissions = self.records.sent.len();
+        self.holes().rates = is_sampled.then(|| Box::new(Rates::new(transmissions)));
+        let una = self.records.una;
+        self.holes = self.holes.take().filter(|holes| is_sampled || !holes.are_none(una));
+    }
+
+    /// The application has no more to send than what is in flight.
+    pub fn note_app_limited(&mut self) {
+        let in_flight = self.pipe();
+        if let Some(rates) = self.rates() {
+            rates.on_app_limited(in_flight);
+        }
+    }
+
+    /// The sample of the acknowledgment that arrived `now`, once the flight knows of it. `min_rtt` is the least
+    /// round trip.
+    pub fn take_rate(&mut self, now: Instant, min_rtt: Option<Micros>) -> Option<Rate> {
+        self.rates()?.take(now, min_rtt)
+    }
+
+    /// The transmission that was judged lost next, of those that nobody asked for yet.
+    pub fn next_loss(&mut self) -> Option<LostText> {
+        self.rates()?.next_loss()
     }
 }
 
@@ -269,7 +356,9 @@ impl Flight {
 impl Flight {
     /// `range` is lost, but for what the peer holds.
     pub fn lose(&mut self, range: Range<u64>) {
-        self.holes().lose(range);
+        let una = self.records.una;
+        let holes = self.holes.get_or_insert_with(|| Box::new(Holes::new(una)));
+        holes.lose(&self.records, range);
     }
 
     /// Marks as lost what was sent before `rack` and not after `limit` (RFC 8985 6.2).
@@ -281,7 +370,7 @@ impl Flight {
         let una = self.records.una;
         let holes = self.holes.get_or_insert_with(|| Box::new(Holes::new(una)));
         let found = holes.detect_loss(&self.records, rack, limit);
-        if holes.are_none(una) {
+        if holes.rates.is_none() && holes.are_none(una) {
             self.holes = None;
         }
         found
@@ -294,12 +383,15 @@ impl Flight {
         self.detect_loss((limit, u64::MAX), limit);
     }
 
-    /// Marks as lost what was sent in segments of more than `most` bytes.
+    /// Marks as lost what was sent in segments of more than `most` bytes. It is no loss to a congestion control.
     pub fn lose_larger(&mut self, most: u16) {
         for place in 0..self.records.sent.len() {
             if let Some(range) = self.records.larger(place, most) {
                 self.lose(range);
             }
+        }
+        if let Some(rates) = self.rates() {
+            rates.forget_losses();
         }
     }
 }

@@ -34,7 +34,8 @@ pub struct Ack {
     pub rtt: Option<Micros>,
     /// SRTT (RFC 6298 2), zero before the first measurement.
     pub srtt: Micros,
-    /// The rate at which text arrives, if it could be measured; always `None` until delivery is sampled.
+    /// The rate at which text arrives, for who [asks](super::CongestionControl::samples_rate), if something
+    /// arrived of which it can be told.
     pub rate: Option<Rate>,
     /// The phase of recovery when it arrived.
     pub phase: Phase,
@@ -77,14 +78,34 @@ impl Ack {
     }
 }
 
-/// A sample of the delivery rate.
-#[derive(Clone, Copy, Debug)]
+/// A sample of the delivery rate, from the transmission that was the last to leave of what arrived
+/// (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {
-    /// Bytes that arrived at the peer in `interval`.
+    /// Bytes that arrived at the peer in `interval`, modulo 2^32: since the transmission left.
     pub delivered: u64,
-    /// The time in which they did.
-    pub interval: Micros,
-    /// True if the application limited the sender meanwhile: the path may carry more.
+    /// The time in which they did; `None` if that is less than the least round trip, so that it is no measure.
+    pub interval: Option<Micros>,
+    /// True if the application limited the sender when the transmission left: the path may carry more.
+    pub app_limited: bool,
+    /// Bytes that arrived since the connection has its algorithm.
+    pub total: u64,
+    /// Bytes that were in flight when the transmission had left, its own included.
+    pub in_flight: u32,
+    /// Bytes that were judged lost since then.
+    pub lost: u32,
+}
+
+/// A transmission that was judged lost, or a part of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostText {
+    /// Bytes of it that are lost.
+    pub bytes: u32,
+    /// Bytes that were in flight when it had left, its own included.
+    pub in_flight: u32,
+    /// Bytes that were judged lost since then, these included.
+    pub lost: u32,
+    /// True if the application limited the sender when it left.
     pub app_limited: bool,
 }
 

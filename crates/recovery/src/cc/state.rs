@@ -1,7 +1,9 @@
 //! The state of an algorithm in addition to the [`Window`], and the common rule for all: which
 //! acknowledgments count.
 
-use super::{Ack, Algorithm, Algorithms, CongestionControl, Kept, Loss, Sent, Timeout, Window};
+use super::{
+    Ack, Algorithm, Algorithms, CongestionControl, Kept, Loss, LostText, Sent, Timeout, Window,
+};
 
 /// The state of a connection's algorithm in addition to the window, while there is something to send.
 /// It is created at the first event that changes it, which a connection whose text is less than half of
@@ -123,6 +125,17 @@ impl Control<'_> {
 
     fn dispatch_ack(&mut self, ack: &Ack) {
         self.state.kept(self.window.algorithm).on_ack(self.window, ack);
+    }
+
+    /// True if the algorithm is to be told of rates: [`CongestionControl::samples_rate`].
+    pub fn samples_rate(&self) -> bool {
+        matches!(&self.state.kept, Some(Kept::Added(added)) if added.samples_rate())
+    }
+
+    /// Tells the algorithm of a transmission that was judged lost, in segments of `mss` bytes:
+    /// [`CongestionControl::on_lost`].
+    pub fn on_lost(&mut self, lost: &LostText, mss: u32) {
+        self.dispatch(mss, |cc, window| cc.on_lost(window, lost));
     }
 
     /// Tells the algorithm of a loss, once for each recovery: [`CongestionControl::on_loss_event`].

@@ -19,6 +19,10 @@ impl Flight {
         if before.1 != records.end {
             return Err("first transmissions do not end where SND.NXT is");
         }
+        let rates = self.holes.as_ref().and_then(|holes| holes.rates.as_ref());
+        if rates.is_some_and(|rates| rates.sent.len() != records.sent.len()) {
+            return Err("not each first transmission has a sample of the delivery rate");
+        }
         if self.pipe() != self.recounted() as u32 {
             return Err("pipe is not what a count of what was sent, held and lost says");
         }

@@ -1,10 +1,12 @@
 //! The parts of a flight that are not as they were sent: named as held, lost, or sent again.
 
+use alloc::boxed::Box;
 use core::ops::Range;
 
 use whimbrel_base::Instant;
 
 use super::ranges::Ranges;
+use super::rates::Rates;
 use super::records::{Records, Sent};
 use super::repairs::Repairs;
 use super::{Delivered, LossFound, Transmission};
@@ -25,6 +27,8 @@ pub(super) struct Holes {
     reneged: u64,
     /// SND.NXT when what was lost was forgotten last.
     pub(super) undone_end: u64,
+    /// There while the algorithm asks for samples of the delivery rate.
+    pub(super) rates: Option<Box<Rates>>,
 }
 
 impl Holes {
@@ -39,6 +43,7 @@ impl Holes {
             fack: una,
             reneged: una,
             undone_end: una,
+            rates: None,
         }
     }
 
@@ -70,7 +75,7 @@ impl Holes {
     /// Bytes that they take.
     pub(super) fn memory(&self) -> usize {
         let ranges = self.sacked.len() + self.lost.len() + self.ever.len() + 2 * self.repairs.len();
-        size_of::<Self>() + ranges * HOLE
+        size_of::<Self>() + ranges * HOLE + self.rates.as_ref().map_or(0, |rates| rates.memory())
     }
 
     /// `range`, which was lost, leaves again `at` this time: it is under way, and lost no more.
@@ -112,11 +117,12 @@ impl Holes {
     fn deliver(&mut self, records: &Records, range: Range<u64>, delivered: &mut Delivered) {
         delivered.bytes += range.end - range.start;
         let once = self.ever.gap(range.clone());
+        let mut latest = None;
         delivered.is_ambiguous |= once.as_ref() != Some(&range);
         if let Some(once) = once {
             // Of several parts the first is looked at: what is behind it was sent later, if at all.
-            let last = records.of(once.end - 1).map(|sent| (sent.at, once.end));
-            delivered.once = delivered.once.max(last);
+            latest = records.of(once.end - 1).map(|sent| (sent.at, once.end));
+            delivered.once = delivered.once.max(latest);
             let first = records.of(once.start).map(|sent| sent.at);
             delivered.once_first = [delivered.once_first, first].into_iter().flatten().min();
             let from = delivered.once_from.map_or(once.start, |from| from.min(once.start));
@@ -125,7 +131,14 @@ impl Holes {
         }
         self.fack = self.fack.max(range.end);
         self.lost.remove(range.clone());
-        delivered.again = delivered.again.max(self.repairs.remove(range));
+        let bytes = range.end - range.start;
+        let again = self.repairs.remove(range);
+        delivered.again = delivered.again.max(again.map(|again| (again.at, again.end)));
+        if let Some(rates) = &mut self.rates {
+            let once = latest.map(|latest| (latest, rates.of(records.place(latest.1 - 1))));
+            let again = again.map(|again| ((again.at, again.end), again.snapshot));
+            rates.on_delivered(bytes, [once, again].into_iter().flatten());
+        }
     }
 
     /// Forgets the SACK blocks of a peer that reneged: from `una` on all may be lost.
@@ -146,13 +159,31 @@ impl Holes {
 /// Marking bytes as lost, by whatever rule found them.
 impl Holes {
     /// `range` is lost, but for what the peer holds.
-    pub(super) fn lose(&mut self, range: Range<u64>) {
-        self.repairs.remove(range.clone());
-        self.lose_once(range);
+    pub(super) fn lose(&mut self, records: &Records, range: Range<u64>) {
+        self.lose_once(records, range.clone());
+        while let Some(repair) = self.repairs.remove_last(range.clone()) {
+            // What the peer holds is not under way again.
+            self.lost.insert(repair.start..repair.end);
+            if let Some(rates) = &mut self.rates {
+                rates.on_lost(repair.end - repair.start, repair.snapshot);
+            }
+        }
+    }
+
+    /// Tells the samples of what is lost of `range`, which was sent once, and was not lost before.
+    fn note_lost(&mut self, records: &Records, range: Range<u64>) {
+        let Some(rates) = &mut self.rates else { return };
+        let mut at = range.start;
+        while let Some(gap) = self.lost.gap(at..range.end) {
+            let place = records.place(gap.start);
+            let end = records.sent.get(place).map_or(gap.end, |sent| sent.end.min(gap.end));
+            rates.on_lost(end - gap.start, rates.of(place));
+            at = end;
+        }
     }
 
     /// Marks `range` as lost, but for what is under way again and what the peer holds.
-    fn lose_once(&mut self, range: Range<u64>) -> bool {
+    fn lose_once(&mut self, records: &Records, range: Range<u64>) -> bool {
         let before = self.lost.bytes();
         let mut at = range.start;
         while let Some(missing) = self.sacked.gap(at..range.end) {
@@ -160,6 +191,7 @@ impl Holes {
             let mut from = missing.start;
             while let Some(once) = self.repairs.gap(from..missing.end) {
                 from = once.end;
+                self.note_lost(records, once.clone());
                 self.lost.insert(once);
             }
         }
@@ -182,7 +214,7 @@ impl Holes {
                 found.pending = found.pending.max(Some(at));
                 break;
             }
-            self.lose(range);
+            self.lose(records, range);
             (found.is_lost, found.repair_is_lost) = (true, true);
         }
         found
@@ -212,7 +244,7 @@ impl Holes {
             }
         }
         if until > self.judged {
-            found.is_lost |= self.lose_once(self.judged..until);
+            found.is_lost |= self.lose_once(records, self.judged..until);
             self.judged = until;
         }
         if is_pending {

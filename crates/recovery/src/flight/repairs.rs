@@ -5,6 +5,8 @@ use core::ops::Range;
 
 use whimbrel_base::Instant;
 
+use super::rates::Snapshot;
+
 /// Ranges that were sent again, each byte with its last transmission: by place, as acknowledgments name
 /// them, and by time, as their losses are judged. Each operation takes O(log repairs) for each that it ends.
 #[derive(Debug, Default)]
@@ -17,6 +19,16 @@ pub(super) struct Repairs {
 struct Repair {
     end: u64,
     at: Instant,
+    snapshot: Snapshot,
+}
+
+/// A part of one that is not under way any more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Removed {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) at: Instant,
+    pub(super) snapshot: Snapshot,
 }
 
 impl Repairs {
@@ -29,13 +41,20 @@ impl Repairs {
     /// `range` was sent again `at`; what was there of it is out of date.
     pub(super) fn insert(&mut self, range: Range<u64>, at: Instant) {
         self.remove(range.clone());
-        self.add(range, at);
+        self.add(range, at, Snapshot::NONE);
     }
 
-    fn add(&mut self, range: Range<u64>, at: Instant) {
+    fn add(&mut self, range: Range<u64>, at: Instant, snapshot: Snapshot) {
         if !range.is_empty() {
-            self.by_start.insert(range.start, Repair { end: range.end, at });
+            self.by_start.insert(range.start, Repair { end: range.end, at, snapshot });
             self.by_time.insert((at, range.start));
+        }
+    }
+
+    /// What is remembered of the delivery when the one that begins at `start` left.
+    pub(super) fn set_snapshot(&mut self, start: u64, snapshot: Snapshot) {
+        if let Some(repair) = self.by_start.get_mut(&start) {
+            repair.snapshot = snapshot;
         }
     }
 
@@ -44,22 +63,30 @@ impl Repairs {
         self.by_start.range(..=offset).next_back().map(|(start, repair)| (*start, *repair))
     }
 
-    /// Takes `range` out. Returns of the parts that were there the one sent last: when, and where it ends.
-    pub(super) fn remove(&mut self, range: Range<u64>) -> Option<(Instant, u64)> {
+    /// Takes `range` out. Returns of the parts that were there the one sent last.
+    pub(super) fn remove(&mut self, range: Range<u64>) -> Option<Removed> {
+        let mut latest = None::<Removed>;
+        while let Some(removed) = self.remove_last(range.clone()) {
+            if latest.is_none_or(|latest| (latest.at, latest.end) < (removed.at, removed.end)) {
+                latest = Some(removed);
+            }
+        }
+        latest
+    }
+
+    /// Takes out of `range` the part behind all others.
+    pub(super) fn remove_last(&mut self, range: Range<u64>) -> Option<Removed> {
         if self.is_empty() || range.is_empty() {
             return None;
         }
-        let mut latest = None;
-        while let Some((start, Repair { end, at })) =
-            self.reaching(range.end - 1).filter(|(_, repair)| repair.end > range.start)
-        {
-            self.by_start.remove(&start);
-            self.by_time.remove(&(at, start));
-            self.add(start..end.min(range.start), at);
-            self.add(start.max(range.end)..end, at);
-            latest = latest.max(Some((at, end.min(range.end))));
-        }
-        latest
+        let (start, Repair { end, at, snapshot }) =
+            self.reaching(range.end - 1).filter(|(_, repair)| repair.end > range.start)?;
+        self.by_start.remove(&start);
+        self.by_time.remove(&(at, start));
+        self.add(start..end.min(range.start), at, snapshot);
+        self.add(start.max(range.end)..end, at, snapshot);
+        let (start, end) = (start.max(range.start), end.min(range.end));
+        Some(Removed { start, end, at, snapshot })
     }
 
     /// The first part of `within` that was not sent again.

@@ -1,6 +1,7 @@
 //! A flight by example; [`model`] checks it byte by byte.
 
 mod model;
+mod rates;
 
 use whimbrel_base::Instant;
 

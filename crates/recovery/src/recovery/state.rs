@@ -88,7 +88,7 @@ impl State {
 
     /// True if nothing of it matters any more.
     pub(super) fn is_over(&self, flight: &Flight) -> bool {
-        flight.is_plain()
+        flight.is_whole()
             && matches!(self.phase, Phase::Open)
             && !self.remembers()
             && self.dup_acks == 0
@@ -118,18 +118,18 @@ impl State {
 impl State {
     /// Reports acknowledged data to the congestion control.
     #[inline]
-    fn grow(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
+    fn grow(&mut self, flight: &mut Flight, control: &mut Control<'_>, acked: &Acked) {
         let rtt = self.shortest.take().or(acked.rtt);
         control.on_ack(acked.text, |limited| self.heard(flight, acked, rtt, limited));
     }
 
     /// It is told of an acknowledgment that lets no window grow.
-    fn note_other_ack(&self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
+    fn note_other_ack(&self, flight: &mut Flight, control: &mut Control<'_>, acked: &Acked) {
         let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
         control.on_other_ack(|| self.heard(flight, acked, trip.or(acked.rtt), 0));
     }
 
-    fn heard(&self, flight: &Flight, acked: &Acked, rtt: Option<Micros>, limited: u32) -> Ack {
+    fn heard(&self, flight: &mut Flight, acked: &Acked, rtt: Option<Micros>, limited: u32) -> Ack {
         let Acked { text: delivered, path, slow_start, .. } = *acked;
         Ack {
             now: path.now,
@@ -139,7 +139,7 @@ impl State {
             in_flight: self.pipe(flight, path.mss),
             rtt,
             srtt: path.srtt.map_or_else(Micros::default, Micros::from),
-            rate: None,
+            rate: flight.take_rate(path.now, path.min_rtt),
             phase: self.phase,
             mss: path.mss,
             slow_start,
@@ -174,6 +174,7 @@ impl State {
         } else {
             self.count_duplicates(flight, acked)
         };
+        tell_losses(flight, control, acked.path.mss);
         let mut reaction = match undone {
             None => Reaction::None,
             Some(Undone::Loss) => Reaction::LossUndone,
@@ -286,6 +287,13 @@ impl State {
     pub(super) fn on_path_mtu(&mut self, flight: &mut Flight, mss: u16) {
         flight.lose_larger(mss);
         self.recover = Some(flight.end());
+    }
+}
+
+/// The congestion control is told of each transmission that was judged lost, if it asks for that.
+fn tell_losses(flight: &mut Flight, control: &mut Control<'_>, mss: u32) {
+    while let Some(lost) = flight.next_loss() {
+        control.on_lost(&lost, mss);
     }
 }
 

@@ -99,7 +99,7 @@ impl Connection {
         if self.transfer.rto_is_armed() || self.transfer.tcb.wants_transmit(max_text) {
             return Ok(());
         }
-        let remembers = |queue: &SendQueue| !queue.flight.is_plain() || queue.recovery.remembers();
+        let remembers = |queue: &SendQueue| !queue.flight.is_whole() || queue.recovery.remembers();
         if self.transfer.timers.next() == Instant::NEVER
             && self.transfer.tcb.queue().is_some_and(remembers)
         {

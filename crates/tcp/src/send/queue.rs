@@ -56,7 +56,7 @@ impl SendQueue {
         self.pacer = Pacer::default();
     }
 
-    /// True if nothing is missing, or may have been.
+    /// True if nothing is missing, or may have been, and nothing is sampled.
     #[inline]
     pub const fn is_quiet(&self) -> bool {
         self.recovery.is_none() && self.flight.is_plain()

@@ -1,7 +1,7 @@
 //! Silence: the reordering timer (RFC 8985 6.2) and the retransmission timer ran out.
 
 use super::frto::Frto;
-use super::{State, loss};
+use super::{State, loss, tell_losses};
 use crate::cc::{Control, Loss, Phase, Timeout, TimeoutKind};
 use crate::flight::Flight;
 use crate::recovery::{Path, RecoveryEvents};
@@ -15,6 +15,7 @@ impl State {
         path: &Path,
     ) -> RecoveryEvents {
         let lost = self.detect_loss(flight, path);
+        tell_losses(flight, control, path.mss);
         if lost && self.phase == Phase::Open {
             self.events.sack_recovery = true;
             self.begin(flight, control, path, 0);
@@ -47,6 +48,7 @@ impl State {
         control.on_rto(&Timeout { kind, in_flight, mss });
         let repair_end = flight.first_segment().end;
         flight.lose_on_timeout(until);
+        tell_losses(flight, control, path.mss);
         // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
         self.phase = Phase::AfterTimeout;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_recovery::cc::{
-    Ack, CongestionControl, Loss, MakeAlgorithm, Phase, Sent, Timeout, TimeoutKind, Window,
+    Ack, CongestionControl, Loss, LostText, MakeAlgorithm, Phase, Sent, Timeout, TimeoutKind,
+    Window,
 };
 
 use super::pair::{Pair, Which, pattern};
@@ -19,6 +20,10 @@ struct Heard {
     delivered: u32,
     arrived: u32,
     in_recovery: u32,
+    /// Bytes of transmissions that were judged lost.
+    lost: u32,
+    /// Samples of the delivery rate, and those that the application limited.
+    rates: [u32; 2],
     most_in_flight: u32,
     round_trips: u32,
     loss_events: u32,
@@ -31,6 +36,7 @@ struct Heard {
 #[derive(Debug)]
 struct FourSegments {
     heard: Arc<Mutex<Heard>>,
+    samples_rate: bool,
 }
 
 impl FourSegments {
@@ -55,9 +61,20 @@ impl CongestionControl for FourSegments {
         self.note(|heard| {
             heard.delivered += ack.delivered;
             heard.arrived += ack.arrived;
+            if let Some(rate) = ack.rate {
+                heard.rates[usize::from(rate.app_limited)] += 1;
+            }
             heard.in_recovery += u32::from(ack.phase == Phase::FastRecovery);
             heard.round_trips += u32::from(ack.rtt.is_some_and(|rtt| rtt.get() >= 20_000));
         });
+    }
+
+    fn samples_rate(&self) -> bool {
+        self.samples_rate
+    }
+
+    fn on_lost(&mut self, _: &mut Window, lost: &LostText) {
+        self.note(|heard| heard.lost += lost.bytes);
     }
 
     fn on_loss_event(&mut self, _: &mut Window, _: &Loss) {
@@ -123,12 +140,18 @@ impl CongestionControl for Always {
 
 /// A pair whose client sends by [`FourSegments`], and what that hears.
 fn pair() -> (Pair, Arc<Mutex<Heard>>) {
+    pair_with(false)
+}
+
+/// The same; with or without samples of the delivery rate.
+fn pair_with(samples_rate: bool) -> (Pair, Arc<Mutex<Heard>>) {
     // A loss probe may exceed the window by a segment.
     let tunables = Tunables { loss_probe: false, ..Tunables::default() };
     let mut pair = Pair::established(&tunables);
     let heard = Arc::<Mutex<Heard>>::default();
     let theirs = heard.clone();
-    let make: MakeAlgorithm = Arc::new(move || Box::new(FourSegments { heard: theirs.clone() }));
+    let make: MakeAlgorithm =
+        Arc::new(move || Box::new(FourSegments { heard: theirs.clone(), samples_rate }));
     let client = &mut pair.client;
     let algorithm = client.cx.algorithms.add("four-segments", make).expect("there is room");
     client.connection.set_congestion_control(algorithm);
@@ -152,16 +175,29 @@ fn a_transfer_runs_by_the_window_of_another_algorithm() {
 
 #[test]
 fn algorithm_is_told_of_each_byte_once_at_one_percent_loss() {
-    let (mut pair, heard) = pair();
-    pair.lose = |number, flying| !flying.text.is_empty() && number % 100 == 5;
-    let mut octets = 0;
-    for _ in 0..10 {
-        octets += pair.write(Which::Client, &pattern(60_000)) as u32;
-        pair.run_for(Duration::from_secs(10));
+    for samples_rate in [false, true] {
+        let (mut pair, heard) = pair_with(samples_rate);
+        pair.lose = |number, flying| !flying.text.is_empty() && number % 100 == 5;
+        let mut octets = 0;
+        for _ in 0..10 {
+            octets += pair.write(Which::Client, &pattern(60_000)) as u32;
+            pair.run_for(Duration::from_secs(10));
+        }
+        let heard = heard.lock().expect("nobody panicked");
+        assert_eq!(
+            (octets, heard.delivered, heard.arrived),
+            (600_000, octets, octets),
+            "{heard:?}"
+        );
+        assert!(heard.loss_events >= 2, "{heard:?}");
+        assert!(heard.in_recovery >= heard.loss_events, "{heard:?}");
+        if samples_rate {
+            assert_eq!(heard.lost, heard.sent - octets, "what is lost is sent again: {heard:?}");
+            assert!(heard.rates[0] >= 100 && heard.rates[1] >= 1, "{heard:?}");
+        } else {
+            assert_eq!((heard.lost, heard.rates), (0, [0; 2]));
+        }
     }
-    let heard = heard.lock().expect("nobody panicked");
-    assert_eq!((octets, heard.delivered, heard.arrived), (600_000, octets, octets), "{heard:?}");
-    assert!(heard.loss_events >= 2 && heard.in_recovery >= heard.loss_events, "{heard:?}");
 }
 
 #[test]

@@ -133,6 +133,7 @@ impl Sender {
         if delivered.is_reordered {
             self.note_reordering(cx);
         }
+        self.note_app_limited(queue);
         let text = arrival.acked.map_or(0, |acked| acked.bytes);
         let unsent = self.has_unsent(Some(queue));
         let acked = Acked {

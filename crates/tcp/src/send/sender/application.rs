@@ -15,6 +15,7 @@ impl Sender {
             self.window.set_algorithm(algorithm);
             if let Some(queue) = queue {
                 queue.cc.reset();
+                queue.flight.set_sampled(false);
             }
         }
     }
@@ -23,7 +24,23 @@ impl Sender {
     #[cold]
     pub fn prepare_algorithm(&mut self, algorithms: &Algorithms, queue: Option<&mut SendQueue>) {
         if let Some(queue) = queue.filter(|_| !self.flags.has(Flags::SYN)) {
-            queue.control(&mut self.window).prepare(algorithms, u32::from(self.mss));
+            let mut control = queue.control(&mut self.window);
+            control.prepare(algorithms, u32::from(self.mss));
+            let is_sampled = control.samples_rate();
+            queue.flight.set_sampled(is_sampled);
+        }
+    }
+
+    /// Tells the samples of the delivery rate if all was sent, and more could have been.
+    pub fn note_app_limited(&self, queue: &mut SendQueue) {
+        // draft-ietf-ccwg-bbr, CheckIfApplicationLimited: "if (NoUnsentData() && C.pending_transmissions == 0 &&
+        // C.inflight < C.cwnd && C.lost_out <= C.retrans_out)"
+        if queue.flight.is_sampled()
+            && !self.has_unsent(Some(queue))
+            && !queue.flight.has_lost()
+            && self.pipe(Some(queue)) < self.window.cwnd
+        {
+            queue.flight.note_app_limited();
         }
     }
 
@@ -79,7 +96,10 @@ impl Sender {
 
     /// Text is about to be queued.
     #[inline]
-    pub fn on_text(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
+    pub fn on_text(&mut self, cx: &Env, mut queue: Option<&mut SendQueue>) {
+        if let Some(queue) = queue.as_deref_mut().filter(|_| !self.window.algorithm().is_ours()) {
+            self.note_app_limited(queue);
+        }
         if self.is_idle() && queued(queue.as_deref()) == 0 {
             self.restart_after_idle(cx, queue);
         }
