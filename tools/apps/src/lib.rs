@@ -79,6 +79,7 @@ pub mod bulk;
 pub mod condition;
 mod direction;
 pub mod effort;
+pub mod fair_queue;
 pub mod http;
 pub mod idle;
 pub mod iperf3;

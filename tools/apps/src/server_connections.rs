@@ -1,14 +1,16 @@
 //! Code shared by servers of all protocols: it accepts connections within a budget, finds them by
 //! their places, and drives them on events.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
 
 use crate::effort::TurnBudget;
+use crate::fair_queue::{FairQueue, Ticket};
 use crate::idle::IdleList;
 use crate::pace::{Pace, Pacing};
+use crate::source::Source;
 use crate::transport::{Transport, TransportEvent};
 
 /// A server of all connections of one transport.
@@ -64,11 +66,10 @@ pub(crate) trait Server<T: Transport> {
         true
     }
 
-    /// Serves the connection whose long work waited longest. Returns true if there was one.
+    /// Serves the connection whose long work is next. Returns true if there was one.
     fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
         let connections = self.connections();
-        let Some((place, _)) = connections.long.oldest() else { return false };
-        connections.long.remove(place);
+        let Some(place) = connections.long.pop() else { return false };
         connections.effort.grant();
         if let Some((id, _)) = connections.at_place(place) {
             self.drive(net, id, now);
@@ -104,7 +105,10 @@ pub(crate) trait Server<T: Transport> {
                 StepResult::More if self.connections().effort.is_spent() => break,
                 StepResult::More => {}
                 StepResult::Wait => return,
-                StepResult::Later => return self.connections().put_off(T::place(id), now),
+                StepResult::Later => {
+                    let source = Source::of(net.remote(id));
+                    return self.connections().long.put(T::place(id), source);
+                }
                 StepResult::Over(close_mode) => return self.release(net, id, close_mode),
             }
         }
@@ -148,10 +152,45 @@ pub(crate) struct ServerConnections<T: Transport, S> {
     leaves_events: bool,
     /// Budget of this turn.
     effort: TurnBudget,
-    /// The places of connections that wait for a turn of long work.
-    long: IdleList,
+    /// The connections that wait for a turn of long work.
+    long: LongWork,
     /// Source of work whose turn it is: events, connections with more to do, or listeners.
     round: u8,
+}
+
+/// The places of connections that wait for a turn of long work, of each source in its turn.
+#[derive(Default, Debug)]
+struct LongWork {
+    queue: FairQueue<u32>,
+    tickets: BTreeMap<u32, Ticket>,
+}
+
+impl LongWork {
+    /// Notes that the connection at `place` waits, if it does not yet.
+    fn put(&mut self, place: u32, source: Source) {
+        if !self.tickets.contains_key(&place) {
+            let ticket = self.queue.ticket(source);
+            self.tickets.insert(place, ticket);
+            self.queue.wait(ticket, place);
+        }
+    }
+
+    /// Takes the place that is next.
+    fn pop(&mut self) -> Option<u32> {
+        let (_, place) = self.queue.pop()?;
+        self.tickets.remove(&place);
+        Some(place)
+    }
+
+    fn remove(&mut self, place: u32) {
+        if let Some(ticket) = self.tickets.remove(&place) {
+            self.queue.remove(ticket);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
 }
 
 /// A connection ready for work.
@@ -182,7 +221,7 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
             accepting: VecDeque::new(),
             leaves_events: false,
             effort: TurnBudget::default(),
-            long: IdleList::default(),
+            long: LongWork::default(),
             round: 0,
         }
     }
@@ -201,15 +240,8 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
     }
 
     /// True if a connection waits for a turn of long work.
-    pub(crate) const fn has_long(&self) -> bool {
+    pub(crate) fn has_long(&self) -> bool {
         !self.long.is_empty()
-    }
-
-    /// Notes that the connection at `place` waits for a turn of long work.
-    fn put_off(&mut self, place: u32, now: Instant) {
-        if !self.long.holds(place) {
-            self.long.touch(place, now);
-        }
     }
 
     /// Leaves the transport's events to another server.

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Address, Endpoint};
 
 use crate::transport::{
     ConnError, ConnectOptions, OpenError, Reading, SenderStats, StackUsage, Transport,
@@ -32,6 +32,8 @@ pub(crate) struct TestConnection {
     pub(crate) output: Vec<u8>,
     /// Number of bytes that the peer still takes.
     pub(crate) room: usize,
+    /// Last byte of its address.
+    pub(crate) host: u8,
 }
 
 impl TestTransport {
@@ -118,7 +120,8 @@ impl Transport for TestTransport {
         None
     }
 
-    fn remote(&self, _: u32) -> Option<Endpoint> {
-        None
+    fn remote(&self, id: u32) -> Option<Endpoint> {
+        let host = self.connections.get(id as usize)?.host;
+        Some(Endpoint::new(Address::from_v4_octets([10, 0, 0, host]), 4_711))
     }
 }

@@ -132,11 +132,11 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     }
 
     /// True if a connection waits for a turn of long work.
-    pub const fn has_long(&self) -> bool {
+    pub fn has_long(&self) -> bool {
         self.connections.has_long()
     }
 
-    /// Serves the connection that waited longest for long work. Returns true if there was one.
+    /// Serves the connection whose long work is next. Returns true if there was one.
     pub fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
         Server::serve_long(self, net, now)
     }

@@ -221,7 +221,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         let waker = Waker::from(Arc::new(ReadyWaker::new(place, &self.ready)));
         let tasks = Tasks::new(waker.clone());
         let (shared, room) = (Rc::clone(&self.shared), Room::default());
-        let long = shared.long.at(place);
+        let source = Source::of(peer);
+        let long = shared.long.at(place, source);
         let connection = http2::Builder::new(tasks.clone())
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(u32::try_from(self.limits.head).unwrap_or(u32::MAX))
@@ -232,7 +233,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             .max_pending_accept_reset_streams(Some(RESETS))
             .serve_connection(far, Answerer { shared, peer, room: room.clone(), long });
         let (connection, pending) = (Box::pin(connection), Bytes::new());
-        let (over, weight, source) = (false, 0, Source::of(peer));
+        let (over, weight) = (false, 0);
         Speaker { id, connection, tasks, near, pending, waker, over, room, weight, source }
     }
 

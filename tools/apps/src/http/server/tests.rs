@@ -93,6 +93,32 @@ fn cheap_request_waits_for_one_long_answer_at_most() {
 }
 
 #[test]
+fn long_request_waits_for_two_pages_of_each_other_source() {
+    let site = Costly::default();
+    let mut server = HttpServer::new(site.clone(), Limits::default());
+    let mut net = TestTransport::default();
+    // Two sources with a hundred connections each.
+    for number in 0..200 {
+        let greedy = ask(&mut net, "GET /page", 50, usize::MAX);
+        net.connections[greedy].host = 1 + number % 2;
+    }
+    for round in 0..20 {
+        (0..5).for_each(|_| _ = turn(&mut server, &mut net));
+        let before = site.pages.load(Ordering::Relaxed);
+        let honest = ask(&mut net, "GET /page", 1, usize::MAX);
+        net.connections[honest].host = 9;
+        while answers(&net, honest) == 0 {
+            turn(&mut server, &mut net);
+        }
+        // Theirs, its own, and one whose turn it was as it came.
+        let made = site.pages.load(Ordering::Relaxed) - before;
+        assert!(made <= 6, "in round {round} {made} pages were made");
+    }
+    while turn(&mut server, &mut net) {}
+    assert_eq!(site.pages.load(Ordering::Relaxed), 10_020);
+}
+
+#[test]
 fn long_answers_are_made_though_cheap_requests_never_end() {
     let site = Costly::default();
     let mut server = HttpServer::new(site.clone(), Limits::default());

@@ -1,20 +1,20 @@
-//! Long work of streams, each piece of which waits for a separate turn.
+//! Long work of streams, each piece of which waits for a separate turn. Sources take turns.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Connections that wait for long work, in order of arrival.
+use whimbrel_apps::fair_queue::{FairQueue, Ticket};
+use whimbrel_apps::source::Source;
+
+/// Connections that wait for long work.
 #[derive(Default)]
 pub(super) struct LongQueue {
-    waiting: RefCell<BTreeMap<u64, (u32, Waker)>>,
-    /// The connection in turn.
-    granted: Cell<Option<u64>>,
-    /// The number of the next that comes.
-    next: Cell<u64>,
+    waiting: RefCell<FairQueue<(u32, Waker)>>,
+    /// The piece in turn.
+    granted: Cell<Option<Ticket>>,
 }
 
 /// The streams of one connection, as they wait.
@@ -23,12 +23,13 @@ pub(super) struct LongPlace {
     queue: Rc<LongQueue>,
     /// That of the connection.
     place: u32,
+    source: Source,
 }
 
 /// Ready when it is its turn.
 pub(super) struct LongTurn {
     of: LongPlace,
-    number: u64,
+    ticket: Ticket,
 }
 
 impl LongQueue {
@@ -37,11 +38,11 @@ impl LongQueue {
         self.waiting.borrow().is_empty()
     }
 
-    /// It is the turn of the stream that waited longest, which this wakes. Returns the place of its
+    /// It is the turn of the next stream, which this wakes. Returns the place of its
     /// connection, if there was one.
     pub(super) fn grant(&self) -> Option<u32> {
-        let (number, (place, waker)) = self.waiting.borrow_mut().pop_first()?;
-        self.granted.set(Some(number));
+        let (ticket, (place, waker)) = self.waiting.borrow_mut().pop()?;
+        self.granted.set(Some(ticket));
         waker.wake();
         Some(place)
     }
@@ -51,17 +52,17 @@ impl LongQueue {
         self.granted.set(None);
     }
 
-    /// That of the connection at this place.
-    pub(super) fn at(self: &Rc<Self>, place: u32) -> LongPlace {
-        LongPlace { queue: Rc::clone(self), place }
+    /// That of the connection at this place, whose client is this source.
+    pub(super) fn at(self: &Rc<Self>, place: u32, source: Source) -> LongPlace {
+        LongPlace { queue: Rc::clone(self), place, source }
     }
 }
 
 impl LongPlace {
-    /// The next turn of a stream, after all earlier requests.
+    /// The next turn of a stream, after all earlier requests of its source.
     pub(super) fn turn(&self) -> LongTurn {
-        let next = &self.queue.next;
-        LongTurn { of: self.clone(), number: next.replace(next.get() + 1) }
+        let ticket = self.queue.waiting.borrow_mut().ticket(self.source);
+        LongTurn { of: self.clone(), ticket }
     }
 }
 
@@ -69,12 +70,12 @@ impl Future for LongTurn {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let LongPlace { queue, place } = &self.of;
-        if queue.granted.get() == Some(self.number) {
+        let LongPlace { queue, place, .. } = &self.of;
+        if queue.granted.get() == Some(self.ticket) {
             queue.granted.set(None);
             return Poll::Ready(());
         }
-        queue.waiting.borrow_mut().insert(self.number, (*place, cx.waker().clone()));
+        queue.waiting.borrow_mut().wait(self.ticket, (*place, cx.waker().clone()));
         Poll::Pending
     }
 }
@@ -83,6 +84,6 @@ impl Future for LongTurn {
 impl Drop for LongTurn {
     fn drop(&mut self) {
         // Not there any more if it had its turn.
-        self.of.queue.waiting.borrow_mut().remove(&self.number);
+        self.of.queue.waiting.borrow_mut().remove(self.ticket);
     }
 }
