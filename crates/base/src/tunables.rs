@@ -15,7 +15,7 @@ mod policy;
 mod reserved_ports;
 mod value;
 
-use self::names::{Named, find_one};
+use self::names::{NameTarget, find_one};
 
 pub use self::error::{Consequence, InvalidTunable, TunableError};
 pub use self::info::{Choice, Limits, Name, Reading, TunableInfo, Unit, place};
@@ -58,7 +58,7 @@ pub fn contradiction<T: Table>(name: &str, value: String, accepted: String) -> I
 /// Sets the tunable or group of this name, alias or field name to `value` as typed: `60s`, `200ms`,
 /// `64k`, `on`, a policy's value. On failure nothing is changed.
 pub fn set_by_name<T: Table>(table: &mut T, name: &str, value: &str) -> Result<(), TunableError> {
-    let named = Named::find(name)
+    let named = NameTarget::find(name)
         .ok_or_else(|| TunableError::Unknown { name: name.into(), near: names::near::<T>(name) })?;
     let mut changed = table.clone();
     named.set(&mut changed, name, value.trim())?;
@@ -69,14 +69,14 @@ pub fn set_by_name<T: Table>(table: &mut T, name: &str, value: &str) -> Result<(
 /// Returns the tunables that [`set_by_name`] would set under this name: one, those of a group, or
 /// none.
 pub fn named<T: Table>(name: &str) -> Vec<&'static TunableInfo<T>> {
-    match Named::find(name) {
-        Some(Named::One(info, _)) => alloc::vec![info],
-        Some(Named::Group(group, _)) => group.members().collect(),
+    match NameTarget::find(name) {
+        Some(NameTarget::One(info, _)) => alloc::vec![info],
+        Some(NameTarget::Group(group, _)) => group.members().collect(),
         None => Vec::new(),
     }
 }
 
 /// Returns the value of the tunable, or the values of the group, with this name, as typed.
 pub fn value_of<T: Table>(table: &T, name: &str) -> Option<String> {
-    Some(Named::<T>::find(name)?.value(table))
+    Some(NameTarget::<T>::find(name)?.value(table))
 }

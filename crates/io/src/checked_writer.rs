@@ -36,7 +36,7 @@ impl CheckedWriter {
     }
 
     /// Continues in another output, once this one is flushed.
-    pub(crate) fn go_on(&mut self, next: impl FnOnce() -> io::Result<Box<dyn Write + Send>>) {
+    pub(crate) fn continue_in(&mut self, next: impl FnOnce() -> io::Result<Box<dyn Write + Send>>) {
         if self.broken {
             return;
         }

@@ -123,4 +123,4 @@ pub use tun::{Layer, Offload, Tun, TunConfig, TunError};
 pub use unix::{UnixConfig, UnixError, UnixWire};
 pub use waker::Waker;
 pub use wire_error::WireError;
-pub use worker::{Activity, PollInterest, Polled, Port, Worker, WorkerError};
+pub use worker::{Activity, PollInterest, PollResult, Port, Worker, WorkerError};

@@ -326,7 +326,7 @@ fn judge_interface(
         return Err(PacketError::Down(name()));
     }
     config.check_mtu(mtu(&state))?;
-    match config.addresses().iter().find(|own| error::is_the_machines(own.addr)) {
+    match config.addresses().iter().find(|own| error::is_address_of_machine(own.addr)) {
         Some(own) => Err(PacketError::MachinesAddress(own.addr)),
         None => Ok(state),
     }

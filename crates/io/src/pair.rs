@@ -337,7 +337,8 @@ impl<P: Port> Host<P> {
                 trace.rx(now, shard, burst);
             }
         };
-        let adopted = misrouted.as_mut().map_or(0, |misrouted| misrouted.adopt(&mut deliver));
+        let adopted =
+            misrouted.as_mut().map_or(0, |misrouted| misrouted.deliver_forwarded(&mut deliver));
         let frames = inward.pop(now);
         if !frames.is_empty() {
             let frame = |bytes| RxFrame::new(bytes, SegMeta::SINGLE);

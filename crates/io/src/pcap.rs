@@ -30,7 +30,7 @@ mod reader;
 
 pub use config::{PcapConfig, Speed};
 pub use error::PcapError;
-use reader::{CaptureReader, Place, Reading, Source};
+use reader::{CaptureReader, Pass, Place, Source};
 
 /// A capture that is being replayed.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl PcapWire {
         let unreadable = |error| PcapError::Unreadable { path: path.into(), error };
         let mut source = Source::find(path).map_err(unreadable)?;
         let Survey { link_type, station, contents } =
-            Survey::of(source.rewind(path, Reading::First).map_err(unreadable)?, config)?;
+            Survey::of(source.rewind(path, Pass::First).map_err(unreadable)?, config)?;
         let medium = match link_type {
             None | Some(LinkType::Raw) => Medium::Ip,
             Some(LinkType::Ethernet) => Medium::Ethernet {
@@ -84,7 +84,7 @@ impl PcapWire {
         };
         let mut wire = Self {
             path: path.into(),
-            reader: source.rewind(path, Reading::Last).map_err(unreadable)?,
+            reader: source.rewind(path, Pass::Last).map_err(unreadable)?,
             frames: VecDeque::new(),
             more: true,
             schedule: Schedule::begin(config.speed(), clock.now()),
@@ -95,7 +95,7 @@ impl PcapWire {
             counters: DeviceCounters::default(),
             silent: Event::new().map_err(unreadable)?,
         };
-        wire.read_on()?;
+        wire.read_next()?;
         Ok(wire)
     }
 
@@ -105,10 +105,10 @@ impl PcapWire {
     }
 
     /// Reads the next frames into memory, if any are left.
-    fn read_on(&mut self) -> Result<(), PcapError> {
+    fn read_next(&mut self) -> Result<(), PcapError> {
         let Self { reader, frames, schedule, .. } = self;
         while frames.is_empty() && self.more {
-            self.more = reader.read_on(&self.path, |packet, place| {
+            self.more = reader.read_next(&self.path, |packet, place| {
                 if packet.direction != Some(Direction::Out) {
                     frames.push_back((schedule.due(packet.at), place));
                 }
@@ -165,7 +165,7 @@ impl Device for PcapWire {
         self.counters.rx_frames += count as u64;
         self.counters.rx_segments += count as u64;
         // The file may have changed since the survey.
-        self.read_on().map_err(io::Error::other)?;
+        self.read_next().map_err(io::Error::other)?;
         Ok(count)
     }
 
@@ -216,7 +216,7 @@ impl Survey {
             survey.contents.inward += 1;
             survey.contents.cut += usize::from(cut);
         };
-        while reader.read_on(config.path(), &mut count)? {}
+        while reader.read_next(config.path(), &mut count)? {}
         Ok(Self { link_type: reader.link_type(), ..survey })
     }
 }

@@ -169,13 +169,13 @@ impl FromStr for WireSpec {
             true => SpecError::NotBuilt(kind.into(), names()),
             false => SpecError::UnknownKind(kind.into(), names()),
         })?;
-        let (target, typed) = Typed::parse(kind, rest)?;
+        let (target, typed) = Options::parse(kind, rest)?;
         Ok(read(target, typed)?)
     }
 }
 
 /// Parses a wire of one kind from its target and options.
-type Read = fn(&str, Typed) -> Result<WireSpec, ConfigError>;
+type Read = fn(&str, Options) -> Result<WireSpec, ConfigError>;
 
 /// All kinds that have devices.
 const KINDS: [(Kind, Read); 5] = [
@@ -201,14 +201,14 @@ const KINDS: [(Kind, Read); 5] = [
     ),
     (
         Kind::new("unix", "the path of a socket", &["addr", "mtu"], UNIX_EXAMPLE),
-        |path, Typed { addresses, mtu, .. }| {
+        |path, Options { addresses, mtu, .. }| {
             let config = UnixConfig::new(path, addresses)?;
             mtu.map_or(Ok(config.clone()), |mtu| config.with_mtu(mtu)).map(WireSpec::Unix)
         },
     ),
     (
         Kind::new("pcap", "a capture", &["addr", "mac", "speed"], PCAP_EXAMPLE),
-        |path, Typed { addresses, mac, speed, .. }| {
+        |path, Options { addresses, mac, speed, .. }| {
             let config = PcapConfig::new(path, addresses)?.with_speed(speed.unwrap_or_default());
             mac.map_or(Ok(config.clone()), |mac| config.with_mac(mac)).map(WireSpec::Pcap)
         },
@@ -223,7 +223,7 @@ fn names() -> String {
 
 /// Options after the target, by key.
 #[derive(Default)]
-struct Typed {
+struct Options {
     addresses: Vec<InterfaceAddress>,
     hosts: Vec<Address>,
     gateways: Vec<Address>,
@@ -236,7 +236,7 @@ struct Typed {
     mtu: Option<u16>,
 }
 
-impl Typed {
+impl Options {
     fn parse<'r>(kind: &'static Kind, rest: &'r str) -> Result<(&'r str, Self), SpecError> {
         let mut parts = rest.split(',');
         let target = parts.next().filter(|target| !target.is_empty());

@@ -114,7 +114,7 @@ impl Device for Steered {
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
         let Self { device, misrouted } = self;
         let Some(misrouted) = misrouted else { return device.rx_burst(deliver) };
-        let adopted = misrouted.adopt(deliver);
+        let adopted = misrouted.deliver_forwarded(deliver);
         let medium = device.capabilities().medium;
         let taken = device.rx_burst(&mut |burst| misrouted.sort(medium, burst, deliver))?;
         Ok(adopted + taken)

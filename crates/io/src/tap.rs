@@ -43,11 +43,11 @@ pub struct Rotation {
 impl Tap {
     /// Begins a capture to `out`, which is best buffered: there is a write for each burst.
     pub fn begin(config: TapConfig, out: impl Write + Send + 'static) -> Self {
-        Self::begin_before(None, config, out)
+        Self::begin_with(None, config, out)
     }
 
     /// Begins a capture; if writing fails, `handler` gets the error, once and immediately.
-    pub fn begin_before(
+    pub fn begin_with(
         handler: Option<ErrorHandler>,
         config: TapConfig,
         out: impl Write + Send + 'static,
@@ -127,7 +127,7 @@ impl Files {
         if let Some(rotation) = &mut self.rotation
             && self.written >= rotation.bytes
         {
-            self.out.go_on(&mut rotation.next);
+            self.out.continue_in(&mut rotation.next);
             let header = recorder.header();
             self.out.write(&header);
             self.written = header.len() as u64;

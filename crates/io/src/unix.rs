@@ -54,7 +54,7 @@ impl UnixWire {
     }
 
     /// Handles the end of the peer.
-    fn on_farewell(&mut self) -> io::Result<()> {
+    fn on_peer_closed(&mut self) -> io::Result<()> {
         let gone = "the process at the other end of the socket has gone";
         match &mut self.end {
             End::First { peer, .. } => {
@@ -142,8 +142,8 @@ impl Device for UnixWire {
 
     /// `unix:/run/w (joined; mtu 1500)`.
     fn about(&self) -> String {
-        let whom = if self.is_joined() { "joined" } else { "waiting for its other end" };
-        format!("{} ({whom}; mtu {})", self.name, self.mtu)
+        let state = if self.is_joined() { "joined" } else { "waiting for its other end" };
+        format!("{} ({state}; mtu {})", self.name, self.mtu)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -151,7 +151,7 @@ impl Device for UnixWire {
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
-        self.end.welcome()?;
+        self.end.accept_peer()?;
         let Some(peer) = self.end.peer() else { return Ok(0) };
         let mut received = [Received::default(); MAX_BURST];
         let place = place(self.mtu);
@@ -171,7 +171,7 @@ impl Device for UnixWire {
             deliver(frames.get(..good).unwrap_or_default());
         }
         if whole == 0 {
-            self.on_farewell()?;
+            self.on_peer_closed()?;
         }
         Ok(whole)
     }

@@ -17,7 +17,7 @@ use crate::sys::{Interest, PollFd, ppoll};
 use crate::{Clock, Stop, Tap, Trace, Waker};
 use spin::Spin;
 
-pub use polled::{PollInterest, Polled};
+pub use polled::{PollInterest, PollResult};
 
 mod polled;
 mod spin;
@@ -187,7 +187,7 @@ impl<D: Device, P: Port> Worker<D, P> {
 
     /// True if more work may arrive so soon that a sleep does not pay.
     fn spins(&mut self) -> bool {
-        self.spin.goes_on(self.clock.now(), self.device.counters())
+        self.spin.polls_again(self.clock.now(), self.device.counters())
     }
 
     fn lost(device: &D, error: io::Error) -> WorkerError {
@@ -358,8 +358,8 @@ impl<D: Device, P: Port> Worker<D, P> {
             self.waker.clear();
         }
         if broken {
-            let goes_on = self.device.on_poll_error();
-            goes_on.map_err(|error| Self::lost(&self.device, error))?;
+            let result = self.device.on_poll_error();
+            result.map_err(|error| Self::lost(&self.device, error))?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ fn run(spec: &str, peers: &[Endpoint]) -> Running<PacketWire> {
 
 /// Runs `test`, which needs these and `ip`, where the kernel has addresses on one end of a veth
 /// pair, and none on the other.
-fn beside_the_kernel(needs: &[&str], test: impl FnOnce() + Send + 'static) {
+fn with_kernel_peer(needs: &[&str], test: impl FnOnce() + Send + 'static) {
     let has_ipv6 = needs.contains(&IPV6);
     in_namespace(&[&["ip"], needs].concat(), move || {
         command("ip link add vkernel type veth peer name vstack");
@@ -54,16 +54,16 @@ fn beside_the_kernel(needs: &[&str], test: impl FnOnce() + Send + 'static) {
 }
 
 /// Sends a ping that is answered, at once or once the interface has its carrier back.
-fn ping(whom: &str) {
+fn ping(target: &str) {
     let began = WallInstant::now();
-    while !attempt(&format!("ping -c 1 -W 1 {whom}")).0 {
-        assert!(began.elapsed() < PATIENCE, "{whom} does not answer");
+    while !attempt(&format!("ping -c 1 -W 1 {target}")).0 {
+        assert!(began.elapsed() < PATIENCE, "{target} does not answer");
     }
 }
 
 #[test]
 fn kernel_resolves_stack_by_arp_and_nd_and_gets_replies() {
-    beside_the_kernel(&[IPV6, "ping"], || {
+    with_kernel_peer(&[IPV6, "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         ping("-6 fd09::2");
@@ -93,19 +93,19 @@ fn send_to_the_kernel(spec: &str) -> u64 {
 
 #[test]
 fn the_kernel_cuts_what_the_stack_sends_in_super_segments() {
-    beside_the_kernel(&[IPV6], || assert!(send_to_the_kernel(SPEC) > 0));
+    with_kernel_peer(&[IPV6], || assert!(send_to_the_kernel(SPEC) > 0));
 }
 
 #[test]
 fn without_offloads_the_stack_cuts_and_sums_itself() {
-    beside_the_kernel(&[IPV6], || {
+    with_kernel_peer(&[IPV6], || {
         assert_eq!(send_to_the_kernel(&format!("{SPEC},offload=off")), 0);
     });
 }
 
 #[test]
 fn an_interface_that_goes_down_and_up_again_carries_on() {
-    beside_the_kernel(&["ping"], || {
+    with_kernel_peer(&["ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link set vstack down");
@@ -118,7 +118,7 @@ fn an_interface_that_goes_down_and_up_again_carries_on() {
 
 #[test]
 fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
-    beside_the_kernel(&["ping"], || {
+    with_kernel_peer(&["ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link delete vkernel");
@@ -131,7 +131,7 @@ fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
 
 #[test]
 fn frames_that_nobody_took_in_time_are_counted() {
-    beside_the_kernel(&[], || {
+    with_kernel_peer(&[], || {
         let mut wire = PacketWire::open(&config(SPEC)).unwrap();
         command(&format!("ip neigh add 10.9.0.2 lladdr {MAC} dev vkernel"));
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
@@ -173,7 +173,7 @@ fn station_of(name: &str) -> String {
 
 #[test]
 fn an_address_that_the_kernel_has_is_not_taken() {
-    beside_the_kernel(&[IPV6], || {
+    with_kernel_peer(&[IPV6], || {
         let kernel = station_of("vkernel");
         for (spec, addr, add) in [
             ("packet:vstack,addr=10.9.0.7/24", "10.9.0.7", "10.9.0.7/24 dev vkernel"),
@@ -191,7 +191,7 @@ fn an_address_that_the_kernel_has_is_not_taken() {
 
 #[test]
 fn free_addresses_pass_dad_within_a_second_or_skip_it() {
-    beside_the_kernel(&[], || {
+    with_kernel_peer(&[], || {
         let began = WallInstant::now();
         check(SPEC, || {}).unwrap();
         let asked = began.elapsed();
@@ -204,7 +204,7 @@ fn free_addresses_pass_dad_within_a_second_or_skip_it() {
 
 #[test]
 fn address_in_use_is_defended_against_kernel_and_stack() {
-    beside_the_kernel(&[IPV6, "ping"], || {
+    with_kernel_peer(&[IPV6, "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         let theirs = "packet:vkernel,addr=10.9.0.2/24,mac=02:77:68:69:6d:09";
@@ -221,7 +221,7 @@ fn address_in_use_is_defended_against_kernel_and_stack() {
 
 #[test]
 fn two_stations_share_an_interface_and_get_their_own_frames() {
-    beside_the_kernel(&["ping"], || {
+    with_kernel_peer(&["ping"], || {
         let first = run(SPEC, &[]);
         let second = run("packet:vstack,addr=10.9.0.3/24", &[]);
         ping("10.9.0.2");
@@ -237,7 +237,7 @@ fn two_stations_share_an_interface_and_get_their_own_frames() {
 
 #[test]
 fn what_stands_in_the_way_is_named() {
-    beside_the_kernel(&[IPV6], || {
+    with_kernel_peer(&[IPV6], || {
         let refused = |spec: &str| PacketWire::open(&config(spec)).unwrap_err();
         let nowhere = refused("packet:nowhere,addr=10.9.0.2/24");
         assert!(matches!(&nowhere, PacketError::NoInterface(name) if name == "nowhere"));

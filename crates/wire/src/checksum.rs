@@ -155,7 +155,7 @@ fn sum_by_carry(blocks: &[[u8; 32]]) -> u64 {
     odd.iter().fold(sum, |sum, block| add_chained(sum, block))
 }
 
-/// Sums whole words, so few that they are added without a loop.
+/// Adds whole words in one chain of carries. `bytes` has a fixed length, so there is no loop.
 #[inline(always)]
 fn add_chained(sum: u64, bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();

@@ -183,7 +183,7 @@ impl CapturePlan {
         let path = match &self.place {
             Place::Output => {
                 let handler = self.outcome.error_handler(self.option, "-".into(), CAPTURE);
-                return Ok(Tap::begin_before(Some(handler), config, io::stdout()));
+                return Ok(Tap::begin_with(Some(handler), config, io::stdout()));
             }
             Place::File(path) => path,
         };
@@ -195,12 +195,12 @@ impl CapturePlan {
         };
         let Some(Rotate { bytes, files }) = self.rotate else {
             let out = create(path).map_err(|error| refused(path, error))?;
-            return Ok(Tap::begin_before(handler, config, out));
+            return Ok(Tap::begin_with(handler, config, out));
         };
         let first = numbered(path, 1);
         let out = create(&first).map_err(|error| refused(&first, error))?;
         let rotation = Rotation { bytes, next: Box::new(successors(path.clone(), files)) };
-        Ok(Tap::begin_before(handler, config, out).with_rotation(Some(rotation)))
+        Ok(Tap::begin_with(handler, config, out).with_rotation(Some(rotation)))
     }
 }
 

@@ -110,7 +110,7 @@ impl Bridge {
         let end = lasts.map(|lasts| self.clock.now() + lasts);
         while !until.is_set() && end.is_none_or(|end| self.clock.now() < end) {
             self.take()?;
-            self.hand_over()?;
+            self.deliver()?;
             self.wait(until, end)?;
         }
         Ok(())
@@ -153,7 +153,7 @@ impl Bridge {
     }
 
     /// Delivers what has arrived on the links to the other interfaces.
-    fn hand_over(&mut self) -> Result<(), BridgeError> {
+    fn deliver(&mut self) -> Result<(), BridgeError> {
         let Self { sides: [a, b], clock, lateness } = self;
         pass(&mut a.link, &b.end, &mut b.tun, clock, lateness)?;
         pass(&mut b.link, &a.end, &mut a.tun, clock, lateness)
@@ -191,7 +191,7 @@ fn pass(
         let Some((due, packet)) = link.next_arrival().zip(link.pop(now)) else { break };
         lateness.note(now.since(due));
         tun.send_packet(&packet).map_err(|error| end.lost(error))?;
-        if count % HANDED_OVER == 0 {
+        if count % DELIVERED_AT_ONCE == 0 {
             now = clock.now();
         }
     }
@@ -211,5 +211,5 @@ fn hint(error: &io::Error) -> &'static str {
 /// what its queue holds.
 const BURSTS: usize = 64;
 /// Packets delivered before the clock and the interfaces are read again.
-const HANDED_OVER: usize = 64;
+const DELIVERED_AT_ONCE: usize = 64;
 const MOST_HANDED_OVER: usize = 1024;

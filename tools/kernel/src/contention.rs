@@ -23,7 +23,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use client::Client;
-use server::{Access, Locked, Own, Ready, Served};
+use server::{Access, LockedHost, OwnHost, ReadyEvents, ServingHost};
 
 /// Parameters of a measurement.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Contention {
 
 /// Results of the threads, and their waits for each other.
 #[derive(Clone, Default, Debug)]
-pub struct Contended {
+pub struct ContentionResult {
     /// Queries that were answered in full, and their connections closed.
     pub queries: u64,
     /// Queries that ended otherwise.
@@ -71,7 +71,7 @@ pub struct Slice {
     pub waited: Duration,
 }
 
-impl Contended {
+impl ContentionResult {
     /// Returns the queries per second.
     pub fn rate(&self) -> f64 {
         self.queries as f64 / self.time.as_secs_f64().max(f64::EPSILON)
@@ -121,7 +121,7 @@ impl Contention {
 
     /// Runs the server for a tenth of a second, and then for the time during which queries are
     /// counted.
-    pub fn run(&self) -> Result<Contended, ContentionError> {
+    pub fn run(&self) -> Result<ContentionResult, ContentionError> {
         if !(1..=Self::MOST_THREADS).contains(&self.threads) {
             return Err(ContentionError::Threads(self.threads));
         }
@@ -136,23 +136,23 @@ impl Contention {
                 self.drive(
                     &run,
                     clients,
-                    own.map(|(served, ready)| Own::new(served, ready, self.hold)),
+                    own.map(|(served, ready)| OwnHost::new(served, ready, self.hold)),
                 )
             }
             Locking::All | Locking::AllButAccept => {
                 let (served, ready) = self.serve(self.locking == Locking::All)?;
                 let (served, ready) = (Mutex::new(served), Mutex::new(ready));
-                let of = || Locked::new(&served, &ready, self.hold);
+                let of = || LockedHost::new(&served, &ready, self.hold);
                 self.drive(&run, clients, (0..self.threads).map(|_| of()))
             }
         };
         Ok(counted)
     }
 
-    fn serve(&self, accepts: bool) -> Result<(Served, Ready), ContentionError> {
+    fn serve(&self, accepts: bool) -> Result<(ServingHost, ReadyEvents), ContentionError> {
         let mut shard = shard(&self.tunables, vec![SERVER], 1)?;
         let listener = shard.listen(Endpoint::new(SERVER, PORT), BACKLOG)?;
-        Ok((Served::new(shard, listener, !accepts), Ready::default()))
+        Ok((ServingHost::new(shard, listener, !accepts), ReadyEvents::default()))
     }
 
     /// Runs the threads, with the calling thread as their clock.
@@ -161,7 +161,7 @@ impl Contention {
         run: &Run,
         clients: Vec<Client>,
         servers: impl Iterator<Item = A>,
-    ) -> Contended {
+    ) -> ContentionResult {
         thread::scope(|scope| {
             let threads: Vec<_> = clients
                 .into_iter()
@@ -174,7 +174,7 @@ impl Contention {
             run.counts.store(true, Ordering::Relaxed);
             thread::sleep(self.time);
             run.ends.store(true, Ordering::Relaxed);
-            let (mut all, mut span) = (Contended::default(), None::<(Instant, Instant)>);
+            let (mut all, mut span) = (ContentionResult::default(), None::<(Instant, Instant)>);
             for thread in threads {
                 // A thread that panicked has reported its reason.
                 let Ok((counted, began, ended)) = thread.join() else { continue };
@@ -204,7 +204,7 @@ impl Run {
         mut client: Client,
         mut server: A,
         slice: Duration,
-    ) -> (Contended, Instant, Instant) {
+    ) -> (ContentionResult, Instant, Instant) {
         let (mut began, mut log) = (None, SliceLog::new(slice));
         while !self.ends.load(Ordering::Relaxed) {
             let now = self.clock.now();

@@ -26,7 +26,7 @@ use whimbrel_script::host::{
 };
 
 mod administration;
-mod at_once;
+mod attempt;
 mod calls;
 mod descriptors;
 mod error;
@@ -35,7 +35,7 @@ mod perform;
 mod settings;
 mod wire;
 
-use at_once::{AtOnce, BlockedCall};
+use attempt::{Attempt, BlockedCall};
 use calls::{CallThread, Ended};
 use descriptors::Descriptors;
 pub use error::KernelHostError;
@@ -142,7 +142,7 @@ impl KernelHost {
     }
 
     /// Moves a call to its own thread, and waits until it ends or sleeps.
-    fn hand_over(&mut self, rest: BlockedCall) -> Progress {
+    fn move_to_thread(&mut self, rest: BlockedCall) -> Progress {
         let number = CallId(self.calls);
         self.calls = self.calls.wrapping_add(1);
         let thread = match CallThread::begin(&self.machine, number, rest, self.sender.clone()) {
@@ -209,9 +209,9 @@ impl ScriptHost for KernelHost {
 
     fn call(&mut self, call: Call) -> Progress {
         self.start_clock();
-        match at_once::attempt(call, &self.machine) {
-            AtOnce::Blocks(rest) => self.hand_over(rest),
-            AtOnce::Done(returned) => {
+        match attempt::attempt(call, &self.machine) {
+            Attempt::Blocks(rest) => self.move_to_thread(rest),
+            Attempt::Done(returned) => {
                 self.wait_until_asleep();
                 Progress::Done(returned)
             }

@@ -40,12 +40,12 @@ pub enum Sharing {
 }
 
 /// Target of a name.
-pub(super) enum Named<T: 'static> {
+pub(super) enum NameTarget<T: 'static> {
     One(&'static TunableInfo<T>, Reading),
     Group(&'static TunableGroup, Reading),
 }
 
-impl<T: Table> Named<T> {
+impl<T: Table> NameTarget<T> {
     /// Returns the target of `name`. `net.ipv4.` may be left out.
     pub(super) fn find(text: &str) -> Option<Self> {
         let is = |name: &Name| {
@@ -175,9 +175,9 @@ fn is_ascending(value: &str) -> bool {
 
 /// Returns the tunable with this name, field or alias.
 pub(super) fn find_one<T: Table>(name: &str) -> Option<&'static TunableInfo<T>> {
-    match Named::find(name)? {
-        Named::One(info, _) => Some(info),
-        Named::Group(..) => None,
+    match NameTarget::find(name)? {
+        NameTarget::One(info, _) => Some(info),
+        NameTarget::Group(..) => None,
     }
 }
 

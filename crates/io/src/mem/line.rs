@@ -29,14 +29,14 @@ struct State {
     /// Packets that arrived, by shard. With one shard they stay on the link until it takes them.
     arrived: Vec<VecDeque<Bytes>>,
     /// The latest time passed in. Of two senders, the later caller may have read the clock earlier.
-    told: Instant,
+    latest: Instant,
 }
 
 impl Line {
     /// Creates a line without receivers. The same seed gives the same random choices.
     pub(crate) fn new(config: LinkConfig, seed: u64) -> Self {
         let link = Link::new(config, seed);
-        let state = State { link, arrived: Vec::new(), told: Instant::ZERO };
+        let state = State { link, arrived: Vec::new(), latest: Instant::ZERO };
         Self { state: Mutex::new(state), receivers: OnceLock::new() }
     }
 
@@ -70,14 +70,14 @@ impl Line {
     /// Puts packets on the link, and wakes the shards that they are for.
     pub(crate) fn push(&self, now: Instant, packets: impl Iterator<Item = Bytes>) {
         let receivers = self.receivers.get().map_or(&[][..], |all| all);
-        let mut whose = BTreeSet::new();
+        let mut queues = BTreeSet::new();
         {
             let mut state = self.lock();
-            state.told = state.told.max(now);
-            let now = state.told;
+            state.latest = state.latest.max(now);
+            let now = state.latest;
             for packet in packets {
                 if receivers.len() > 1 {
-                    whose.insert(queue_of(&packet, receivers.len() as u16));
+                    queues.insert(queue_of(&packet, receivers.len() as u16));
                 }
                 state.link.push_frame(now, packet);
             }
@@ -85,7 +85,7 @@ impl Line {
         match receivers {
             [only] => only.wake(),
             all => {
-                let own = whose.iter().filter_map(|queue| all.get(usize::from(*queue)));
+                let own = queues.iter().filter_map(|queue| all.get(usize::from(*queue)));
                 own.for_each(Waker::wake);
             }
         }

@@ -32,12 +32,12 @@ fn handshake_takes_link_delay_and_wakes_both_workers() {
     let (there, back) = (delay(Duration::from_millis(30)), delay(Duration::from_millis(20)));
     let (client, server) = MemWire::pair(there, back, 1).unwrap();
     let clock = client.clock();
-    let (stop, (told, tells)) = (Stop::new().unwrap(), mpsc::channel());
+    let (stop, (reported, events)) = (Stop::new().unwrap(), mpsc::channel());
 
     let mut listening = shard(&server, SERVER.addr);
     listening.listen(SERVER, 1).unwrap();
     let waker = server.waker();
-    let worker = Worker::new(server, listening, Reporter(told.clone()), clock, waker);
+    let worker = Worker::new(server, listening, Reporter(reported.clone()), clock, waker);
     let server = worker.spawn("server", stop.clone()).unwrap();
     // Let it fall asleep: the SYN must wake it.
     std::thread::sleep(Duration::from_millis(20));
@@ -46,13 +46,13 @@ fn handshake_takes_link_delay_and_wakes_both_workers() {
     let begun = clock.now();
     let handle = connecting.connect(SERVER, None).unwrap();
     let waker = client.waker();
-    let worker = Worker::new(client, connecting, Reporter(told), clock, waker);
+    let worker = Worker::new(client, connecting, Reporter(reported), clock, waker);
     let client = worker.spawn("client", stop.clone()).unwrap();
 
     let wait = Duration::from_secs(10);
-    assert_eq!(tells.recv_timeout(wait), Ok(Event::Connected(handle)));
+    assert_eq!(events.recv_timeout(wait), Ok(Event::Connected(handle)));
     let took = clock.now().since(begun);
-    assert!(matches!(tells.recv_timeout(wait), Ok(Event::Accepted(_))));
+    assert!(matches!(events.recv_timeout(wait), Ok(Event::Accepted(_))));
     assert!(took >= Duration::from_millis(50), "a round trip took {took:?}");
     stop.set();
     let (server, client) = (server.join().unwrap().0, client.join().unwrap().0);

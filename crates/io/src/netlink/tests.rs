@@ -49,8 +49,8 @@ fn plain_acknowledgments_are_of_their_request_alone() {
     let request = Request::new(libc::RTM_NEWLINK, 0).finish(7);
     let answer = |kind, sequence, errno: i32| {
         let reply = message(kind, sequence, &errno.to_ne_bytes());
-        let told = acknowledgment(&reply, &request);
-        told.map(|answer| answer.map_err(|error| error.raw_os_error().unwrap()))
+        let result = acknowledgment(&reply, &request);
+        result.map(|answer| answer.map_err(|error| error.raw_os_error().unwrap()))
     };
     assert_eq!(answer(libc::NLMSG_ERROR, 7, 0), Some(Ok(())));
     assert_eq!(answer(libc::NLMSG_ERROR, 7, -libc::EPERM), Some(Err(libc::EPERM)));

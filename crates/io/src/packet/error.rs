@@ -95,6 +95,6 @@ impl PacketError {
 }
 
 /// True if the machine has this address on any interface, because a socket can be bound to it.
-pub(super) fn is_the_machines(addr: Address) -> bool {
+pub(super) fn is_address_of_machine(addr: Address) -> bool {
     UdpSocket::bind((addr.to_ip(), 0)).is_ok()
 }

@@ -46,24 +46,24 @@ impl Source {
         Ok(Self::Memory(whole))
     }
 
-    /// Starts reading from the beginning. The content in memory can be read once more only.
-    pub(super) fn rewind(&mut self, path: &Path, turn: Reading) -> io::Result<CaptureReader> {
-        let file: Box<dyn Read + Send> = match (self, turn) {
+    /// Starts reading from the beginning. [`Pass::Last`] moves the content out of memory.
+    pub(super) fn rewind(&mut self, path: &Path, pass: Pass) -> io::Result<CaptureReader> {
+        let file: Box<dyn Read + Send> = match (self, pass) {
             (Self::File, _) => Box::new(File::open(path)?),
-            (Self::Memory(whole), Reading::Last) => Box::new(Cursor::new(std::mem::take(whole))),
-            (Self::Memory(whole), Reading::First) => Box::new(Cursor::new(whole.clone())),
+            (Self::Memory(whole), Pass::Last) => Box::new(Cursor::new(std::mem::take(whole))),
+            (Self::Memory(whole), Pass::First) => Box::new(Cursor::new(whole.clone())),
         };
         let (reader, piece) = (Reader::new(), Vec::new());
         Ok(CaptureReader { file, reader, piece, next: 0, last: false })
     }
 }
 
-/// Tells whether a capture is read again.
+/// A reading of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reading {
-    /// It will be read once more.
+pub(super) enum Pass {
+    /// Another one follows.
     First,
-    /// It will not; its content in memory is released.
+    /// It is the last: the content in memory is released.
     Last,
 }
 
@@ -75,7 +75,7 @@ impl CaptureReader {
 
     /// Reads the next piece: passes each of its packets to `take`, with its place. Returns whether
     /// more may follow.
-    pub(super) fn read_on(
+    pub(super) fn read_next(
         &mut self,
         path: &Path,
         mut take: impl FnMut(&Packet<'_>, Place),

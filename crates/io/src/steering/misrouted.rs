@@ -55,7 +55,7 @@ impl MisroutedFrames {
     }
 
     /// Delivers the frames that other shards forwarded. Returns their number.
-    pub(crate) fn adopt(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> usize {
+    pub(crate) fn deliver_forwarded(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> usize {
         let Some(queue) = self.queues.get(usize::from(self.queue)) else { return 0 };
         let mut kept = Vec::new();
         while kept.len() < MAX_BURST

@@ -58,7 +58,7 @@ pub fn set(socket: BorrowedFd<'_>, option: PlainOption, value: &[u8]) -> io::Res
         return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
     }
     let (pointer, len) = (value.as_ptr().cast(), value.len() as libc::socklen_t);
-    // SAFETY: the kernel reads `len` bytes, which are there; of no option of the type do they lead to others.
+    // SAFETY: the kernel reads the `len` bytes of `value`, which hold no address in options of this type.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, number, pointer, len) }).map(drop)
 }
 

@@ -50,7 +50,7 @@ impl SeqPacket {
     /// Accepts the next connection.
     pub(crate) fn accept(&self) -> io::Result<Self> {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: accept4 may be told not to write the peer's address, by null pointers.
+        // SAFETY: with null pointers, accept4 writes no address.
         let fd = unsafe {
             let nowhere = std::ptr::null_mut();
             libc::accept4(self.0.as_raw_fd(), nowhere, std::ptr::null_mut(), flags)

@@ -132,20 +132,20 @@ fn a_full_disk_ends_the_capture_and_not_the_stack() {
 
 #[test]
 fn write_error_of_a_capture_is_reported_once_and_at_once() {
-    let told: Arc<Mutex<Vec<io::ErrorKind>>> = Arc::default();
+    let reported: Arc<Mutex<Vec<io::ErrorKind>>> = Arc::default();
     let handler: ErrorHandler = {
-        let told = Arc::clone(&told);
-        Box::new(move |failure| told.lock().unwrap().push(failure.kind()))
+        let reported = Arc::clone(&reported);
+        Box::new(move |failure| reported.lock().unwrap().push(failure.kind()))
     };
-    let mut first = Tap::begin_before(Some(handler), TapConfig::new("wire", Medium::Ip), Full);
-    assert_eq!(*told.lock().unwrap(), [io::ErrorKind::StorageFull]);
+    let mut first = Tap::begin_with(Some(handler), TapConfig::new("wire", Medium::Ip), Full);
+    assert_eq!(*reported.lock().unwrap(), [io::ErrorKind::StorageFull]);
     let (mut second, mut shard) = (first.of_another_shard(), shard(1));
     for tap in [&mut first, &mut second] {
         tap.rx(Instant::ZERO, &mut shard, &[RxFrame::new(&[0x45; 30], SegMeta::SINGLE)]);
     }
     assert!(first.finish().is_err());
-    assert_eq!(second.finish().unwrap(), 1, "the reason was told already");
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(second.finish().unwrap(), 1, "the reason was reported already");
+    assert_eq!(reported.lock().unwrap().len(), 1);
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl End {
     }
 
     /// Accepts the next peer, if there is none and one waits.
-    pub(super) fn welcome(&mut self) -> io::Result<()> {
+    pub(super) fn accept_peer(&mut self) -> io::Result<()> {
         if let Self::First { listener, peer: peer @ None } = self {
             match listener.socket.accept() {
                 Ok(new) => *peer = Some(new),

@@ -13,7 +13,7 @@ use crate::sys::Interest;
 /// Result of polling a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
-pub enum Polled {
+pub enum PollResult {
     /// More work is left, after other tasks have had their turn.
     Busy,
     /// Nothing is left to do until one of these.
@@ -40,30 +40,30 @@ impl<D: Device, P: Port> Worker<D, P> {
         task: &task::Waker,
         until: &Stop,
         turns: usize,
-    ) -> Result<Polled, WorkerError> {
+    ) -> Result<PollResult, WorkerError> {
         self.waker.set_task(task);
         self.waker.retract();
         for _ in 0..turns {
             if until.is_set() {
-                return Ok(Polled::Ended);
+                return Ok(PollResult::Ended);
             }
             if self.turn()? == Activity::Idle
-                && let Some(wait) = self.begin_to_wait(until)?
+                && let Some(wait) = self.begin_wait(until)?
             {
-                return Ok(Polled::Waiting(wait));
+                return Ok(PollResult::Waiting(wait));
             }
         }
-        Ok(Polled::Busy)
+        Ok(PollResult::Busy)
     }
 
     /// Handles an error of the device. An error means that the device is lost.
     pub fn on_device_error(&mut self) -> Result<(), WorkerError> {
-        let goes_on = self.device.on_poll_error();
-        goes_on.map_err(|error| Self::lost(&self.device, error))
+        let result = self.device.on_poll_error();
+        result.map_err(|error| Self::lost(&self.device, error))
     }
 
     /// Announces a sleep and returns its conditions, unless there is work left.
-    fn begin_to_wait(&mut self, until: &Stop) -> Result<Option<PollInterest>, WorkerError> {
+    fn begin_wait(&mut self, until: &Stop) -> Result<Option<PollInterest>, WorkerError> {
         self.waker.announce();
         // Commands queued before the announcement have not woken the worker.
         let now = self.clock.now();

@@ -27,7 +27,7 @@ pub(super) struct Spin {
 impl Spin {
     /// Returns whether to poll once more: the worker is idle at `now`, and the device has these
     /// counters.
-    pub(super) fn goes_on(&mut self, now: Instant, delivered: &DeviceCounters) -> bool {
+    pub(super) fn polls_again(&mut self, now: Instant, delivered: &DeviceCounters) -> bool {
         let frames = delivered.rx_frames - self.frames;
         let bytes = delivered.rx_bytes - self.bytes;
         (self.frames, self.bytes) = (delivered.rx_frames, delivered.rx_bytes);

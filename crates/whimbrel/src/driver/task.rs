@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
-use whimbrel_io::{PollInterest, Polled, StackWorker, WorkerError};
+use whimbrel_io::{PollInterest, PollResult, StackWorker, WorkerError};
 
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
@@ -60,7 +60,7 @@ impl ShardTask {
         })
     }
 
-    fn run(&mut self, cx: &mut Context<'_>) -> Result<Polled, WorkerError> {
+    fn run(&mut self, cx: &mut Context<'_>) -> Result<PollResult, WorkerError> {
         loop {
             // From here on every event is seen.
             self.ready.clear(&mut self.worker, cx)?;
@@ -69,7 +69,7 @@ impl ShardTask {
             if self.ready.follow(&self.worker).map_err(WorkerError::Wait)? {
                 continue;
             }
-            let Polled::Waiting(wait) = polled else { return Ok(polled) };
+            let PollResult::Waiting(wait) = polled else { return Ok(polled) };
             let is_over = self.is_over(wait, cx).map_err(WorkerError::Wait)?;
             if !is_over {
                 return Ok(polled);
@@ -108,12 +108,12 @@ impl Future for ShardTask {
             return Poll::Pending;
         }
         match this.run(cx) {
-            Ok(Polled::Waiting(_)) => return Poll::Pending,
-            Ok(Polled::Busy) => {
+            Ok(PollResult::Waiting(_)) => return Poll::Pending,
+            Ok(PollResult::Busy) => {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            Ok(Polled::Ended) => {}
+            Ok(PollResult::Ended) => {}
             Err(error) => this.shutdown.fail(error.to_string()),
         }
         this.has_ended = true;

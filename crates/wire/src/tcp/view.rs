@@ -38,12 +38,12 @@ pub struct OptionsView<'a> {
     /// All options, if there are others than timestamps.
     bytes: &'a [u8],
     /// Kind of the other options.
-    others: Others,
+    others: OtherOptions,
 }
 
 /// Other options of a segment than timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Others {
+enum OtherOptions {
     /// No other option.
     #[default]
     None,
@@ -89,7 +89,7 @@ impl<'a> TcpView<'a> {
 impl<'a> OptionsView<'a> {
     /// Creates options that are timestamps or nothing.
     pub const fn only(timestamps: Option<Timestamps>) -> Self {
-        Self { timestamps, bytes: &[], others: Others::None }
+        Self { timestamps, bytes: &[], others: OtherOptions::None }
     }
 
     #[inline]
@@ -107,17 +107,17 @@ impl<'a> OptionsView<'a> {
     fn read_rare(bytes: &'a [u8]) -> Self {
         // Nearly every SYN has these.
         if let Some(options) = TcpOptions::parse_usual_syn(bytes) {
-            return Self { timestamps: options.timestamps, bytes, others: Others::UsualSyn };
+            return Self { timestamps: options.timestamps, bytes, others: OtherOptions::UsualSyn };
         }
         let options = TcpOptions::parse(bytes);
-        let others = if options.sack.is_empty() { Others::Rare } else { Others::Sack };
+        let others = if options.sack.is_empty() { OtherOptions::Rare } else { OtherOptions::Sack };
         Self { timestamps: options.timestamps, bytes, others }
     }
 
     /// True if there is a SACK option.
     #[inline]
     pub const fn has_sack(&self) -> bool {
-        matches!(self.others, Others::Sack)
+        matches!(self.others, OtherOptions::Sack)
     }
 
     /// Returns the blocks of a SACK option, if there is one.
@@ -131,7 +131,7 @@ impl<'a> OptionsView<'a> {
     #[inline]
     pub fn opening(&self) -> Opening {
         match (self.others, self.bytes) {
-            (Others::UsualSyn, &[_, _, a, b, .., shift]) => Opening {
+            (OtherOptions::UsualSyn, &[_, _, a, b, .., shift]) => Opening {
                 mss: Some(Mss::new(u16::from_be_bytes([a, b]))),
                 window_scale: Some(WindowScale::new(shift)),
                 sack_permitted: true,

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use whimbrel_io::{Stop, text};
-use whimbrel_kernel::contention::{Contended, Contention};
+use whimbrel_kernel::contention::{Contention, ContentionResult};
 use whimbrel_lab::{Measured, Series, Setup, Unit};
 use whimbrel_stack::Profile;
 use whimbrel_stack::profile::Locking;
@@ -39,7 +39,7 @@ pub(super) fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
 }
 
 /// Figures of rounds sorted by their rates.
-fn figures(rounds: &[Contended], threads: usize, measured: &mut Measured) {
+fn figures(rounds: &[ContentionResult], threads: usize, measured: &mut Measured) {
     let (Some(median), Some(first), Some(last)) =
         (rounds.get(rounds.len() / 2), rounds.first(), rounds.last())
     else {
@@ -60,7 +60,7 @@ fn figures(rounds: &[Contended], threads: usize, measured: &mut Measured) {
 }
 
 /// The course of the round with the median rate.
-fn series(median: &Contended, contention: &Contention) -> Vec<Series> {
+fn series(median: &ContentionResult, contention: &Contention) -> Vec<Series> {
     let step = contention.slice();
     let seconds = step.as_secs_f64().max(f64::EPSILON);
     let of_all = seconds * contention.threads as f64;

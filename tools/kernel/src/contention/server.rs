@@ -10,10 +10,10 @@ use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
 
 use super::client::{BATCH, Client, RESPONSE};
-use super::{Contended, Frames, Inboxes, lock, take_all};
+use super::{ContentionResult, Frames, Inboxes, lock, take_all};
 
 /// A host that serves.
-pub(super) struct Served {
+pub(super) struct ServingHost {
     shard: Shard,
     listener: ListenerId,
     batch: TxBatch,
@@ -24,7 +24,7 @@ pub(super) struct Served {
 
 /// Events for applications. As sockets have their own locks, it is not under the host's lock.
 #[derive(Default)]
-pub(super) struct Ready {
+pub(super) struct ReadyEvents {
     /// True if a connection can be accepted.
     is_listening: bool,
     /// Connections accepted already, and not seen by an application.
@@ -33,19 +33,19 @@ pub(super) struct Ready {
     readable: VecDeque<Handle>,
 }
 
-impl Served {
+impl ServingHost {
     pub(super) fn new(shard: Shard, listener: ListenerId, publishes: bool) -> Self {
         Self { shard, listener, batch: TxBatch::new(BATCH), publishes }
     }
 
     /// Processes a frame.
-    fn rx(&mut self, now: Instant, frame: &[u8], out: &mut Frames, news: &mut Ready) {
+    fn rx(&mut self, now: Instant, frame: &[u8], out: &mut Frames, news: &mut ReadyEvents) {
         self.shard.rx(now, &[RxFrame::new(frame, SegMeta::SINGLE)]);
         self.collect(out, news);
     }
 
     /// Collects replies and events after any operation.
-    fn collect(&mut self, out: &mut Frames, news: &mut Ready) {
+    fn collect(&mut self, out: &mut Frames, news: &mut ReadyEvents) {
         take_all(&mut self.shard, &mut self.batch, out);
         while let Some(event) = self.shard.poll_event() {
             match event {
@@ -79,10 +79,13 @@ impl Served {
 /// A thread's access to the host.
 pub(super) trait Access {
     /// Runs one step, with its extra time and what follows from it.
-    fn step<T>(&mut self, work: impl FnOnce(&mut Served, &mut Frames, &mut Ready) -> T) -> T;
+    fn step<T>(
+        &mut self,
+        work: impl FnOnce(&mut ServingHost, &mut Frames, &mut ReadyEvents) -> T,
+    ) -> T;
 
     /// Accesses the applications' events.
-    fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T;
+    fn ready<T>(&mut self, look: impl FnOnce(&mut ReadyEvents) -> T) -> T;
 
     /// True if the timers are due.
     fn is_timely(&mut self, now: Instant) -> bool;
@@ -92,7 +95,7 @@ pub(super) trait Access {
 
     fn forget_counts(&mut self);
 
-    fn counted(&self) -> Contended;
+    fn counted(&self) -> ContentionResult;
 
     /// Runs a turn: each frame of the client arrives by itself, then the applications run.
     fn turn(&mut self, now: Instant, client: &mut Client, inboxes: &Inboxes) {
@@ -106,7 +109,7 @@ pub(super) trait Access {
             self.step(|served, out, news| served.rx(now, frame, out, news));
         }
         if self.ready(|ready| std::mem::take(&mut ready.is_listening)) {
-            let accept = |served: &mut Served, out: &mut Frames, news: &mut Ready| {
+            let accept = |served: &mut ServingHost, out: &mut Frames, news: &mut ReadyEvents| {
                 let accepted = served.shard.accept(served.listener).is_some();
                 served.collect(out, news);
                 accepted
@@ -125,27 +128,30 @@ pub(super) trait Access {
 }
 
 /// A host that only one thread uses.
-pub(super) struct Own {
-    served: Served,
-    ready: Ready,
+pub(super) struct OwnHost {
+    served: ServingHost,
+    ready: ReadyEvents,
     hold: Duration,
     out: Frames,
     timers: Timers,
 }
 
-impl Own {
-    pub(super) fn new(served: Served, ready: Ready, hold: Duration) -> Self {
+impl OwnHost {
+    pub(super) fn new(served: ServingHost, ready: ReadyEvents, hold: Duration) -> Self {
         Self { served, ready, hold, out: Frames::default(), timers: Timers::default() }
     }
 }
 
-impl Access for Own {
-    fn step<T>(&mut self, work: impl FnOnce(&mut Served, &mut Frames, &mut Ready) -> T) -> T {
+impl Access for OwnHost {
+    fn step<T>(
+        &mut self,
+        work: impl FnOnce(&mut ServingHost, &mut Frames, &mut ReadyEvents) -> T,
+    ) -> T {
         linger(self.hold);
         work(&mut self.served, &mut self.out, &mut self.ready)
     }
 
-    fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T {
+    fn ready<T>(&mut self, look: impl FnOnce(&mut ReadyEvents) -> T) -> T {
         look(&mut self.ready)
     }
 
@@ -159,30 +165,38 @@ impl Access for Own {
 
     fn forget_counts(&mut self) {}
 
-    fn counted(&self) -> Contended {
-        Contended::default()
+    fn counted(&self) -> ContentionResult {
+        ContentionResult::default()
     }
 }
 
 /// A host that all threads share.
-pub(super) struct Locked<'a> {
-    served: &'a Mutex<Served>,
-    ready: &'a Mutex<Ready>,
+pub(super) struct LockedHost<'a> {
+    served: &'a Mutex<ServingHost>,
+    ready: &'a Mutex<ReadyEvents>,
     hold: Duration,
     out: Frames,
-    news: Ready,
-    counted: Contended,
+    news: ReadyEvents,
+    counted: ContentionResult,
     timers: Timers,
 }
 
-impl<'a> Locked<'a> {
-    pub(super) fn new(served: &'a Mutex<Served>, ready: &'a Mutex<Ready>, hold: Duration) -> Self {
-        let (out, news, counted) = (Frames::default(), Ready::default(), Contended::default());
+impl<'a> LockedHost<'a> {
+    pub(super) fn new(
+        served: &'a Mutex<ServingHost>,
+        ready: &'a Mutex<ReadyEvents>,
+        hold: Duration,
+    ) -> Self {
+        let (out, news, counted) =
+            (Frames::default(), ReadyEvents::default(), ContentionResult::default());
         Self { served, ready, hold, out, news, counted, timers: Timers::default() }
     }
 
     /// Locks the host, and counts the wait.
-    fn wait(served: &'a Mutex<Served>, counted: &mut Contended) -> MutexGuard<'a, Served> {
+    fn wait(
+        served: &'a Mutex<ServingHost>,
+        counted: &mut ContentionResult,
+    ) -> MutexGuard<'a, ServingHost> {
         counted.locks += 1;
         match served.try_lock() {
             Ok(guard) => guard,
@@ -198,8 +212,11 @@ impl<'a> Locked<'a> {
     }
 }
 
-impl Access for Locked<'_> {
-    fn step<T>(&mut self, work: impl FnOnce(&mut Served, &mut Frames, &mut Ready) -> T) -> T {
+impl Access for LockedHost<'_> {
+    fn step<T>(
+        &mut self,
+        work: impl FnOnce(&mut ServingHost, &mut Frames, &mut ReadyEvents) -> T,
+    ) -> T {
         let mut served = Self::wait(self.served, &mut self.counted);
         let began = std::time::Instant::now();
         linger(self.hold);
@@ -215,7 +232,7 @@ impl Access for Locked<'_> {
         done
     }
 
-    fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T {
+    fn ready<T>(&mut self, look: impl FnOnce(&mut ReadyEvents) -> T) -> T {
         look(&mut lock(self.ready))
     }
 
@@ -228,10 +245,10 @@ impl Access for Locked<'_> {
     }
 
     fn forget_counts(&mut self) {
-        self.counted = Contended::default();
+        self.counted = ContentionResult::default();
     }
 
-    fn counted(&self) -> Contended {
+    fn counted(&self) -> ContentionResult {
         self.counted.clone()
     }
 }
@@ -256,7 +273,7 @@ impl Timers {
     }
 }
 
-impl Ready {
+impl ReadyEvents {
     fn any(&self) -> bool {
         self.is_listening || !self.published.is_empty() || !self.readable.is_empty()
     }

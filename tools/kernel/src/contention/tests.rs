@@ -3,9 +3,9 @@ use std::time::Duration;
 use whimbrel_stack::profile::Locking;
 use whimbrel_tcp::Tunables;
 
-use super::{Contended, Contention, ContentionError, Slice, SliceLog};
+use super::{Contention, ContentionError, ContentionResult, Slice, SliceLog};
 
-fn serve(threads: usize, locking: Locking, hold: Duration) -> Contended {
+fn serve(threads: usize, locking: Locking, hold: Duration) -> ContentionResult {
     let time = Duration::from_millis(300);
     let contention = Contention { threads, locking, hold, time, tunables: Tunables::default() };
     let counted = contention.run().expect("it serves");
@@ -24,7 +24,7 @@ fn serve(threads: usize, locking: Locking, hold: Duration) -> Contended {
 fn accept_that_takes_no_lock_takes_one_less_for_each_query() {
     let all = serve(2, Locking::All, Duration::ZERO);
     let but = serve(2, Locking::AllButAccept, Duration::ZERO);
-    let each = |counted: &Contended| counted.locks as f64 / counted.queries as f64;
+    let each = |counted: &ContentionResult| counted.locks as f64 / counted.queries as f64;
     // The last accept of a turn, which finds nothing, takes the lock, too.
     assert!(each(&all) > each(&but) + 0.9, "{} and {}", each(&all), each(&but));
     assert!(each(&but) > 4.0, "{}", each(&but));

@@ -13,7 +13,7 @@ use whimbrel_script::call::Returned;
 use whimbrel_script::host::CallId;
 
 use super::Machine;
-use super::at_once::BlockedCall;
+use super::attempt::BlockedCall;
 
 /// A finished call, its end and its result.
 pub(super) type Ended = (CallId, Instant, Returned);

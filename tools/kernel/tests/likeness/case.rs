@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::scenes::{SCENES, Scene};
-use crate::shape::{self, Named};
+use crate::shape::{self, NamedStimulus};
 
 /// One case.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Case {
     /// True if timestamps and SACK were negotiated.
     pub(crate) stamped: bool,
     /// The stimuli, one or two.
-    pub(crate) stimuli: Vec<Named>,
+    pub(crate) stimuli: Vec<NamedStimulus>,
     /// True if time-outs precede the calls at the end.
     pub(crate) waits: bool,
 }
@@ -34,16 +34,16 @@ impl fmt::Display for Case {
 
 /// Selection of cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Which {
+pub(crate) enum CaseSet {
     /// Each state with each stimulus, and with each pair of those that may follow.
-    Usual,
+    Default,
     /// These, and each pair of stimuli.
     All,
 }
 
 /// Returns the cases.
-pub(crate) fn cases(which: Which) -> Vec<Case> {
-    let first = if which == Which::All { shape::all() } else { shape::seconds() };
+pub(crate) fn cases(which: CaseSet) -> Vec<Case> {
+    let first = if which == CaseSet::All { shape::all() } else { shape::seconds() };
     [singles(false), singles(true), pairs(&first)].concat()
 }
 
@@ -57,7 +57,7 @@ fn singles(waits: bool) -> Vec<Case> {
 }
 
 /// Returns each state with each of these stimuli, and each that may follow.
-fn pairs(first: &[Named]) -> Vec<Case> {
+fn pairs(first: &[NamedStimulus]) -> Vec<Case> {
     each_scene(|scene, stamped, cases| {
         for first in first {
             let again = (!shape::SECONDS.contains(&first.name)).then(|| first.clone());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::case::{Case, Which};
+use crate::case::{Case, CaseSet};
 use crate::play::{Account, Moment};
 
 /// The first difference between two accounts of a case.
@@ -41,27 +41,27 @@ impl fmt::Display for Difference {
 pub(crate) type Used = BTreeMap<usize, BTreeSet<String>>;
 
 /// The list of known differences.
-pub(crate) struct Listed(Vec<Line>);
+pub(crate) struct KnownDifferences(Vec<Line>);
 
 /// A line of it.
 struct Line {
     number: usize,
-    which: Which,
+    which: CaseSet,
     at_times: bool,
     /// Pattern of `path | ours | theirs`.
     text: String,
 }
 
-impl Listed {
+impl KnownDifferences {
     /// Parses the list. Lines that begin with `#` are reasons. `# all:` begins lines for the full
     /// set of cases, and `# at times:` lines that need not match.
     pub(crate) fn read(text: &str) -> Self {
-        let (mut which, mut at_times) = (Which::Usual, false);
+        let (mut which, mut at_times) = (CaseSet::Default, false);
         let mut lines = Vec::new();
         for (at, line) in text.lines().enumerate() {
             match line {
-                "# all:" => which = Which::All,
-                "# at times:" => (which, at_times) = (Which::Usual, true),
+                "# all:" => which = CaseSet::All,
+                "# at times:" => (which, at_times) = (CaseSet::Default, true),
                 _ if line.starts_with('#') || line.trim().is_empty() => {}
                 _ => lines.push(Line { at_times, ..Line::read(at + 1, line, which) }),
             }
@@ -70,7 +70,7 @@ impl Listed {
     }
 
     /// Returns the numbers of the lines that match a difference, of those for the cases played.
-    pub(crate) fn find(&self, difference: &Difference, which: Which) -> Vec<usize> {
+    pub(crate) fn find(&self, difference: &Difference, which: CaseSet) -> Vec<usize> {
         let told = difference.to_string();
         let lines = self.0.iter().filter(|line| line.is_for(which) && matches(&line.text, &told));
         lines.map(|line| line.number).collect()
@@ -94,7 +94,7 @@ impl Listed {
     }
 
     /// Returns the lines not in `used`, of those for the cases played.
-    pub(crate) fn unmatched(&self, used: &Used, which: Which) -> impl Iterator<Item = &str> {
+    pub(crate) fn unmatched(&self, used: &Used, which: CaseSet) -> impl Iterator<Item = &str> {
         let others = self.0.iter().filter(|line| !used.contains_key(&line.number));
         let others = others.filter(move |line| !line.at_times && line.is_for(which));
         others.map(|line| line.text.as_str())
@@ -107,15 +107,15 @@ impl Line {
     /// # Panics
     ///
     /// If it matches any actions of both hosts, because it would hide other differences.
-    fn read(number: usize, text: &str, which: Which) -> Self {
+    fn read(number: usize, text: &str, which: CaseSet) -> Self {
         let parts: Vec<_> = text.split(" | ").collect();
         assert_eq!(parts.len(), 3, "line {number} is not `path | ours | theirs`: {text}");
         assert_ne!(parts[1..], ["*", "*"], "line {number} says nothing of what happens: {text}");
         Self { number, which, at_times: false, text: text.to_owned() }
     }
 
-    fn is_for(&self, which: Which) -> bool {
-        which == Which::All || self.which == Which::Usual
+    fn is_for(&self, which: CaseSet) -> bool {
+        which == CaseSet::All || self.which == CaseSet::Default
     }
 }
 

@@ -22,8 +22,8 @@ use whimbrel_script::host::{Network, ScriptHost};
 use whimbrel_script::shard_host::ShardHost;
 use whimbrel_stack::Profile;
 
-use case::{Case, Which};
-use listed::{Difference, Listed, Used};
+use case::{Case, CaseSet};
+use listed::{Difference, KnownDifferences, Used};
 use play::{Account, play};
 
 mod case;
@@ -44,10 +44,10 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
     }
     let only = env::var("only").ok();
     let all = env::var("cases").is_ok_and(|which| which == "all");
-    let which = if all { Which::All } else { Which::Usual };
+    let which = if all { CaseSet::All } else { CaseSet::Default };
     let mut cases = case::cases(which);
     cases.retain(|case| only.as_ref().is_none_or(|only| case.to_string().contains(only)));
-    let listed = Listed::read(LISTED);
+    let listed = KnownDifferences::read(LISTED);
     let mut used = Used::default();
     let mut unlisted = compare(&cases, which, &listed, &mut used);
     // In real time, a late segment may be in time among fewer cases.
@@ -70,8 +70,8 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
 /// Returns the unlisted differences. Adds the matched lines of the others to `used`.
 fn compare(
     cases: &[Case],
-    which: Which,
-    listed: &Listed,
+    which: CaseSet,
+    listed: &KnownDifferences,
     used: &mut Used,
 ) -> Vec<(Case, Difference)> {
     let queue = Mutex::new(cases.chunks(BATCH));

@@ -20,7 +20,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Address, Endpoint, Flow, SeqNum, TrafficClass};
 
 use crate::case::Case;
-use crate::scenes::Deed;
+use crate::scenes::Step;
 use crate::shape::{FIRST, IcmpShape, Shape, Stamp, Stimulus};
 
 /// One moment of a case: the stimulus, and the host's actions.
@@ -63,8 +63,8 @@ pub(crate) fn play<H: ScriptHost>(host: &mut H, cases: &[Case]) -> Vec<Account> 
 
 /// Stimulus of one moment.
 #[derive(Clone, Debug)]
-enum Doing {
-    Deeds(&'static [Deed]),
+enum Stimuli {
+    Steps(&'static [Step]),
     Stimulus(Stimulus, i32),
     Calls,
     Close,
@@ -73,7 +73,7 @@ enum Doing {
 
 /// A case under way.
 struct Line {
-    plan: Vec<(String, Doing)>,
+    plan: Vec<(String, Stimuli)>,
     flow: Flow,
     stamped: bool,
     next: (u32, u32),
@@ -115,31 +115,31 @@ impl Line {
 
     fn act<H: ScriptHost>(&mut self, host: &mut H, at: usize) {
         let Some((done, doing)) = self.plan.get(at).cloned() else { return };
-        if !(self.is_patient && matches!(doing, Doing::Wait)) {
+        if !(self.is_patient && matches!(doing, Stimuli::Wait)) {
             self.account.push(Moment { done, came: Vec::new() });
         }
-        self.is_patient = matches!(doing, Doing::Wait);
+        self.is_patient = matches!(doing, Stimuli::Wait);
         match doing {
-            Doing::Deeds(deeds) => deeds.iter().for_each(|deed| self.perform(host, *deed)),
-            Doing::Stimulus(Stimulus::Segment(shape), taken) => {
+            Stimuli::Steps(steps) => steps.iter().for_each(|step| self.perform(host, *step)),
+            Stimuli::Stimulus(Stimulus::Segment(shape), taken) => {
                 let segment = self.segment(&shape, taken, at);
                 host.inject(&segment.emit());
             }
-            Doing::Stimulus(Stimulus::Icmp(shape), _) => host.inject(&self.error(shape)),
-            Doing::Calls => self.call_all(host),
-            Doing::Close => {
+            Stimuli::Stimulus(Stimulus::Icmp(shape), _) => host.inject(&self.error(shape)),
+            Stimuli::Calls => self.call_all(host),
+            Stimuli::Close => {
                 if let Some(fd) = self.fd.take() {
                     self.note_call(host, "close", Call::Close { fd });
                 }
             }
-            Doing::Wait => {}
+            Stimuli::Wait => {}
         }
     }
 
     /// Records the state of the descriptor.
     fn look<H: ScriptHost>(&mut self, host: &mut H, at: usize) {
         let (Some(fd), Some((_, doing))) = (self.fd, self.plan.get(at)) else { return };
-        if matches!(doing, Doing::Wait) {
+        if matches!(doing, Stimuli::Wait) {
             // The result shows in what follows.
             return;
         }
@@ -225,37 +225,37 @@ impl Line {
         })
     }
 
-    fn perform<H: ScriptHost>(&mut self, host: &mut H, deed: Deed) {
+    fn perform<H: ScriptHost>(&mut self, host: &mut H, step: Step) {
         let fd = self.fd.unwrap_or(NO_FD);
-        match deed {
-            Deed::Listen => {
+        match step {
+            Step::Listen => {
                 let fd = open(host);
                 call(host, Call::Bind { fd, to: self.flow.local });
                 call(host, Call::Listen { fd, backlog: 8 });
                 self.listener = Some(fd);
             }
-            Deed::CloseListener => {
+            Step::CloseListener => {
                 if let Some(fd) = self.listener.take() {
                     call(host, Call::Close { fd });
                 }
             }
-            Deed::Accept => {
+            Step::Accept => {
                 let fd = self.listener.unwrap_or(NO_FD);
                 let accepted = call(host, Call::Accept { fd, flags: SocketFlags::NONE });
                 self.fd = accepted.value.ok().and_then(|fd| i32::try_from(fd).ok());
             }
-            Deed::Connect => {
+            Step::Connect => {
                 let fd = open(host);
                 self.fd = Some(fd);
                 self.note_call(host, "connect", Call::Connect { fd, to: self.flow.remote });
             }
-            Deed::Shutdown(how) => self.note_call(host, "shutdown", Call::Shutdown { fd, how }),
-            Deed::Close => {
+            Step::Shutdown(how) => self.note_call(host, "shutdown", Call::Shutdown { fd, how }),
+            Step::Close => {
                 self.fd = None;
                 self.note_call(host, "close", Call::Close { fd });
             }
-            Deed::Write(size) => self.note_call(host, "write", write(fd, size)),
-            Deed::Peer(flags, seq, len, ack, win) => {
+            Step::Write(size) => self.note_call(host, "write", write(fd, size)),
+            Step::Peer(flags, seq, len, ack, win) => {
                 let from = (self.next.0, self.next.1);
                 let shape = Shape {
                     flags,
@@ -375,20 +375,20 @@ impl Line {
     }
 }
 
-fn plan(case: &Case) -> Vec<(String, Doing)> {
+fn plan(case: &Case) -> Vec<(String, Stimuli)> {
     let mut plan: Vec<_> = (case.scene.moments.iter())
-        .map(|deeds| (case.scene.name.to_owned(), Doing::Deeds(deeds)))
+        .map(|steps| (case.scene.name.to_owned(), Stimuli::Steps(steps)))
         .collect();
     let mut taken = 0;
     for named in &case.stimuli {
-        plan.push((named.name.into(), Doing::Stimulus(named.stimulus.clone(), taken)));
+        plan.push((named.name.into(), Stimuli::Stimulus(named.stimulus.clone(), taken)));
         taken += named.takes as i32;
     }
     if case.waits {
-        plan.extend((0..WAITS).map(|_| ("later".to_owned(), Doing::Wait)));
+        plan.extend((0..WAITS).map(|_| ("later".to_owned(), Stimuli::Wait)));
     }
-    plan.push(("calls".into(), Doing::Calls));
-    plan.push(("close".into(), Doing::Close));
+    plan.push(("calls".into(), Stimuli::Calls));
+    plan.push(("close".into(), Stimuli::Close));
     plan
 }
 

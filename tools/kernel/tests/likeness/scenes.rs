@@ -7,7 +7,7 @@ use crate::shape::WINDOW;
 
 /// One step on the way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum Step {
     Listen,
     Accept,
     Connect,
@@ -23,12 +23,12 @@ pub(crate) enum Deed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
     pub(crate) name: &'static str,
-    pub(crate) moments: &'static [&'static [Deed]],
+    pub(crate) moments: &'static [&'static [Step]],
     /// Next numbers of the peer and of the host; ISNs count as 0.
     pub(crate) next: (u32, u32),
 }
 
-use Deed::{Accept, Close, CloseListener, Connect, Listen, Peer, Shutdown, Write};
+use Step::{Accept, Close, CloseListener, Connect, Listen, Peer, Shutdown, Write};
 
 const ACK: TcpFlags = TcpFlags::ACK;
 const FIN: TcpFlags = TcpFlags::from_bits(TcpFlags::FIN.bits() | TcpFlags::ACK.bits());
@@ -37,18 +37,18 @@ const SYN_ACK: TcpFlags = TcpFlags::SYN_ACK;
 const RST: TcpFlags = TcpFlags::RST;
 const RST_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::RST.bits() | TcpFlags::ACK.bits());
 
-const OPEN: &[Deed] = &[Listen, Peer(SYN, 0, 0, 0, WINDOW)];
-const OPENED: &[Deed] = &[Peer(ACK, 1, 0, 1, WINDOW)];
-const FIN_1: &[Deed] = &[Peer(FIN, 1, 0, 1, WINDOW)];
-const ACK_FIN: &[Deed] = &[Peer(ACK, 1, 0, 2, WINDOW)];
-const FIN_2: &[Deed] = &[Peer(FIN, 1, 0, 2, WINDOW)];
-const ACK_2: &[Deed] = &[Peer(ACK, 2, 0, 2, WINDOW)];
-const ACCEPT: &[Deed] = &[Accept];
-const CLOSE: &[Deed] = &[Accept, Close];
-const SHUT_WR: &[Deed] = &[Accept, Shutdown(Shut::Write)];
-const SHUT_BOTH: &[Deed] = &[Accept, Shutdown(Shut::Both)];
+const OPEN: &[Step] = &[Listen, Peer(SYN, 0, 0, 0, WINDOW)];
+const OPENED: &[Step] = &[Peer(ACK, 1, 0, 1, WINDOW)];
+const FIN_1: &[Step] = &[Peer(FIN, 1, 0, 1, WINDOW)];
+const ACK_FIN: &[Step] = &[Peer(ACK, 1, 0, 2, WINDOW)];
+const FIN_2: &[Step] = &[Peer(FIN, 1, 0, 2, WINDOW)];
+const ACK_2: &[Step] = &[Peer(ACK, 2, 0, 2, WINDOW)];
+const ACCEPT: &[Step] = &[Accept];
+const CLOSE: &[Step] = &[Accept, Close];
+const SHUT_WR: &[Step] = &[Accept, Shutdown(Shut::Write)];
+const SHUT_BOTH: &[Step] = &[Accept, Shutdown(Shut::Both)];
 
-const fn scene(name: &'static str, moments: &'static [&'static [Deed]], next: (u32, u32)) -> Scene {
+const fn scene(name: &'static str, moments: &'static [&'static [Step]], next: (u32, u32)) -> Scene {
     Scene { name, moments, next }
 }
 

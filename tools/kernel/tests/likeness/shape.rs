@@ -52,7 +52,7 @@ pub(crate) struct IcmpShape {
 
 /// A stimulus by its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedStimulus {
     pub(crate) name: &'static str,
     pub(crate) stimulus: Stimulus,
     /// Sequence numbers by which the peer advances if all of it is accepted.
@@ -92,13 +92,13 @@ impl Shape {
 }
 
 /// Returns every stimulus.
-pub(crate) fn all() -> Vec<Named> {
+pub(crate) fn all() -> Vec<NamedStimulus> {
     [bare(), syns(), texts(), fins(), stamped(), icmp()].concat()
 }
 
 /// Returns the stimuli that may follow another: of each kind the plainest.
-pub(crate) fn seconds() -> Vec<Named> {
-    let wanted = |named: &Named| SECONDS.contains(&named.name);
+pub(crate) fn seconds() -> Vec<NamedStimulus> {
+    let wanted = |named: &NamedStimulus| SECONDS.contains(&named.name);
     all().into_iter().filter(wanted).collect()
 }
 
@@ -121,12 +121,12 @@ pub(crate) const SECONDS: [&str; 15] = [
 ];
 
 /// Names a segment.
-fn named(name: &'static str, shape: Shape, takes: u32) -> Named {
-    Named { name, stimulus: Stimulus::Segment(shape), takes }
+fn named(name: &'static str, shape: Shape, takes: u32) -> NamedStimulus {
+    NamedStimulus { name, stimulus: Stimulus::Segment(shape), takes }
 }
 
 /// Returns acknowledgments and resets.
-fn bare() -> Vec<Named> {
+fn bare() -> Vec<NamedStimulus> {
     let plain = Shape::new;
     let ack = || plain(ACK, 0, 0);
     vec![
@@ -159,7 +159,7 @@ fn bare() -> Vec<Named> {
 }
 
 /// Returns SYNs, with and without ACK.
-fn syns() -> Vec<Named> {
+fn syns() -> Vec<NamedStimulus> {
     let plain = Shape::new;
     vec![
         named("syn", plain(SYN, 0, 0), 0),
@@ -180,7 +180,7 @@ fn syns() -> Vec<Named> {
 }
 
 /// Returns text, urgent or not.
-fn texts() -> Vec<Named> {
+fn texts() -> Vec<NamedStimulus> {
     let plain = Shape::new;
     let text = || plain(ACK, 0, 10);
     vec![
@@ -204,7 +204,7 @@ fn texts() -> Vec<Named> {
 }
 
 /// Returns FINs, with and without text.
-fn fins() -> Vec<Named> {
+fn fins() -> Vec<NamedStimulus> {
     let plain = Shape::new;
     let fin = || plain(FIN | ACK, 0, 0);
     vec![
@@ -225,7 +225,7 @@ fn fins() -> Vec<Named> {
 }
 
 /// Returns segments that differ only if timestamps were negotiated.
-fn stamped() -> Vec<Named> {
+fn stamped() -> Vec<NamedStimulus> {
     let plain = Shape::new;
     let ack = || plain(ACK, 0, 0);
     let text = || plain(ACK, 0, 10);
@@ -253,8 +253,8 @@ fn stamped() -> Vec<Named> {
 }
 
 /// Returns ICMP errors about the host's last segment.
-fn icmp() -> Vec<Named> {
-    let error = |name, kind, code, seq| Named {
+fn icmp() -> Vec<NamedStimulus> {
+    let error = |name, kind, code, seq| NamedStimulus {
         name,
         stimulus: Stimulus::Icmp(IcmpShape { kind, code, mtu: 1200, seq }),
         takes: 0,

@@ -17,7 +17,7 @@ use super::options;
 use super::perform::{failed, perform};
 
 /// Result of an attempted call.
-pub(super) enum AtOnce {
+pub(super) enum Attempt {
     /// The call has returned this.
     Done(Returned),
     /// The call would block: the rest of it needs a thread.
@@ -44,12 +44,12 @@ impl BlockedCall {
 }
 
 /// Makes the call as far as it does not block.
-pub(super) fn attempt(call: Call, machine: &Machine) -> AtOnce {
+pub(super) fn attempt(call: Call, machine: &Machine) -> Attempt {
     match may_block(&call, machine) {
-        Err(error) => AtOnce::Done(failed(&error)),
-        Ok(false) => AtOnce::Done(perform(&call, machine)),
+        Err(error) => Attempt::Done(failed(&error)),
+        Ok(false) => Attempt::Done(perform(&call, machine)),
         Ok(true) => match impatient(&call) {
-            None => AtOnce::Blocks(BlockedCall { call, sent: 0 }),
+            None => Attempt::Blocks(BlockedCall { call, sent: 0 }),
             Some(hasty) => judge(call, perform(&hasty, machine)),
         },
     }
@@ -95,27 +95,27 @@ fn impatient(call: &Call) -> Option<Call> {
 }
 
 /// Interprets the result of the non-blocking form of `call`.
-fn judge(call: Call, returned: Returned) -> AtOnce {
+fn judge(call: Call, returned: Returned) -> Attempt {
     let nothing = match (&call, &returned.value) {
         (Call::Receive { .. } | Call::Send { .. }, value) => *value == Err(Errno::EAGAIN),
         (_, value) => *value == Ok(0),
     };
     match (call, &returned.value) {
-        (call, _) if nothing => AtOnce::Blocks(BlockedCall { call, sent: 0 }),
+        (call, _) if nothing => Attempt::Blocks(BlockedCall { call, sent: 0 }),
         (Call::Send { fd, with, flags }, Ok(sent)) => {
             let bytes = with.pieces.concat();
             match bytes.get(*sent as usize..).filter(|rest| !rest.is_empty()) {
-                None => AtOnce::Done(returned),
+                None => Attempt::Done(returned),
                 Some(rest) => {
                     let with = Writing { pieces: vec![rest.to_vec()], ..with };
-                    AtOnce::Blocks(BlockedCall {
+                    Attempt::Blocks(BlockedCall {
                         call: Call::Send { fd, with, flags },
                         sent: *sent,
                     })
                 }
             }
         }
-        _ => AtOnce::Done(returned),
+        _ => Attempt::Done(returned),
     }
 }
 
