@@ -5,7 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_base::packet::SegMeta;
+use whimbrel_base::packet::{SegMeta, TxSegment};
 use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
 use whimbrel_tcp::recv::ChunkPool;
 
@@ -142,6 +142,35 @@ impl DeviceCounters {
         self.rx_frames += count as u64;
         self.rx_segments += count as u64;
         deliver(frames.get(..count).unwrap_or_default());
+    }
+
+    /// Counts a segment that was sent.
+    pub(crate) fn count_sent(&mut self, segment: &TxSegment) {
+        let is_super = segment.gso_size > 0 && segment.payload.octets() > segment.gso_size.into();
+        self.tx_frames += 1;
+        self.tx_super += u64::from(is_super);
+        self.tx_octets += segment.len() as u64;
+    }
+
+    /// Takes the first `count` segments of `batch`, which were sent.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn consume_sent(&mut self, batch: &mut TxBatch, count: usize) {
+        let sent = batch.pending().iter().take(count);
+        sent.for_each(|segment| self.count_sent(segment));
+        batch.consume(count);
+    }
+
+    /// Takes the first `count` segments of `batch`, which the system refused with `errno`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn consume_refused(
+        &mut self,
+        batch: &mut TxBatch,
+        count: usize,
+        errno: Option<i32>,
+    ) {
+        batch.consume(count);
+        self.tx_dropped += count as u64;
+        self.tx_last_error = errno;
     }
 
     /// Handles a refused segment. If the reason is lack of room, counts it and returns the result of

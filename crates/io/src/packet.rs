@@ -172,9 +172,7 @@ impl PacketWire {
         match error.raw_os_error() {
             Some(libc::ENXIO | libc::ENODEV) => Err(error),
             errno => {
-                batch.consume(1);
-                self.counters.tx_dropped += 1;
-                self.counters.tx_last_error = errno;
+                self.counters.consume_refused(batch, 1, errno);
                 Ok(None)
             }
         }
@@ -244,10 +242,7 @@ impl Device for PacketWire {
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
         while !batch.is_empty() {
             match self.send(batch.pending()) {
-                Ok(sent) => {
-                    self.count_sent(batch.pending().get(..sent).unwrap_or_default());
-                    batch.consume(sent);
-                }
+                Ok(sent) => self.counters.consume_sent(batch, sent),
                 Err(error) => {
                     if let Some(outcome) = self.on_refusal(error, batch)? {
                         return Ok(outcome);

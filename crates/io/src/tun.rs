@@ -115,7 +115,7 @@ impl Tun {
         let vnet = VnetHeader::of_segment(segment, self.link_header_len()).encode();
         let vnet = self.framing.of(&vnet);
         let Err(error) = write_segment(self.file.file(), vnet, segment) else {
-            self.count_sent(segment);
+            self.counters.count_sent(segment);
             return Ok(None);
         };
         if let Some(outcome) = self.counters.on_busy(&error) {

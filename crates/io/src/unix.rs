@@ -126,10 +126,10 @@ impl UnixWire {
         }
         match error.raw_os_error() {
             // The peer is gone; receiving reports that, after the frames that are still unread.
-            Some(errno @ (libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN)) => {
-                self.drop_first(batch, batch.pending().len(), errno);
+            errno @ Some(libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN) => {
+                self.counters.consume_refused(batch, batch.pending().len(), errno);
             }
-            errno => self.drop_first(batch, 1, errno.unwrap_or_default()),
+            errno => self.counters.consume_refused(batch, 1, errno),
         }
         None
     }
@@ -179,14 +179,12 @@ impl Device for UnixWire {
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
         while !batch.is_empty() {
             let Some(peer) = self.end.peer() else {
-                self.drop_first(batch, batch.pending().len(), libc::ENOTCONN);
+                let gone = Some(libc::ENOTCONN);
+                self.counters.consume_refused(batch, batch.pending().len(), gone);
                 break;
             };
             match Self::send(peer, batch.pending()) {
-                Ok(sent) => {
-                    self.count_sent(batch.pending().get(..sent).unwrap_or_default());
-                    batch.consume(sent);
-                }
+                Ok(sent) => self.counters.consume_sent(batch, sent),
                 Err(error) => {
                     if let Some(outcome) = self.on_refusal(&error, batch) {
                         return Ok(outcome);
