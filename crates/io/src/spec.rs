@@ -254,50 +254,10 @@ impl Options {
     }
 
     fn take(&mut self, kind: &'static Kind, key: &str, value: &str) -> Result<(), SpecError> {
-        match key {
-            "addr" => {
-                let allowed = "ADDRESS/PREFIX, as in addr=10.9.0.2/24";
-                self.addresses.push(read("addr", value, allowed, interface_address)?);
-            }
-            "host" => {
-                let allowed = "an address without prefix, as in host=10.9.0.1";
-                self.hosts.push(read("host", value, allowed, address)?);
-            }
-            "gw" => {
-                let allowed = "an address without prefix, as in gw=10.9.0.1";
-                self.gateways.push(read("gw", value, allowed, address)?);
-            }
-            "fanout" => {
-                let fanout = read("fanout", value, "1 to 256, as in fanout=2", number)?;
-                once(&mut self.fanout, "fanout", fanout)?;
-            }
-            "queues" => {
-                let queues = read("queues", value, "1 to 256, as in queues=2", number)?;
-                once(&mut self.queues, "queues", queues)?;
-            }
-            "mtu" => {
-                let allowed = "68 to 65535 bytes (1280 with IPv6), as in mtu=1500";
-                once(&mut self.mtu, "mtu", read("mtu", value, allowed, number)?)?;
-            }
-            "offload" => {
-                let on = read("offload", value, "on or off, as in offload=on", offload)?;
-                once(&mut self.offload, "offload", on)?;
-            }
-            "dad" => {
-                let on = read("dad", value, "on or off, as in dad=off", dad)?;
-                once(&mut self.dad, "dad", on)?;
-            }
-            "speed" => {
-                let allowed = "max or captured, as in speed=max";
-                once(&mut self.speed, "speed", read("speed", value, allowed, speed)?)?;
-            }
-            "mac" => {
-                let allowed = "six pairs of hexadecimal digits, as in mac=02:00:00:00:00:01";
-                once(&mut self.mac, "mac", read("mac", value, allowed, station)?)?;
-            }
-            _ => return Err(SpecError::UnknownKey(kind, key.into())),
-        }
-        Ok(())
+        let known = VALUES.iter().find(|(known, ..)| *known == key);
+        let unknown = || SpecError::UnknownKey(kind, key.into());
+        let (key, allowed, take) = *known.ok_or_else(unknown)?;
+        take(self, Given { key, value, allowed })
     }
 
     /// Returns the configuration of the interface `name`.
@@ -323,10 +283,30 @@ impl Options {
     }
 }
 
-fn once<T>(place: &mut Option<T>, key: &'static str, value: T) -> Result<(), SpecError> {
-    match place.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(SpecError::Repeated(key)),
+/// A key with its value, as they were given.
+struct Given<'t> {
+    key: &'static str,
+    value: &'t str,
+    /// Valid values, in words.
+    allowed: &'static str,
+}
+
+impl Given<'_> {
+    fn read<T>(&self, read: impl Fn(&str) -> Option<T>) -> Result<T, SpecError> {
+        let &Self { key, value, allowed } = self;
+        read(value).ok_or_else(|| SpecError::BadValue { key, value: value.into(), allowed })
+    }
+
+    /// Reads the value of a key that must not repeat.
+    fn once<T>(
+        &self,
+        place: &mut Option<T>,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<(), SpecError> {
+        match place.replace(self.read(read)?) {
+            None => Ok(()),
+            Some(_) => Err(SpecError::Repeated(self.key)),
+        }
     }
 }
 
@@ -376,15 +356,36 @@ fn named<T>(value: &str) -> impl Fn((&str, T)) -> Option<T> {
     move |(name, it)| (name == value).then_some(it)
 }
 
-/// Parses `value` for this key; `allowed` describes valid values.
-fn read<T>(
-    key: &'static str,
-    value: &str,
-    allowed: &'static str,
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<T, SpecError> {
-    read(value).ok_or_else(|| SpecError::BadValue { key, value: value.into(), allowed })
-}
+/// Each key, its valid values in words, and its place.
+const VALUES: [(&str, &str, Take); 10] = [
+    ("addr", "ADDRESS/PREFIX, as in addr=10.9.0.2/24", |typed, given| {
+        given.read(interface_address).map(|address| typed.addresses.push(address))
+    }),
+    ("host", "an address without prefix, as in host=10.9.0.1", |typed, given| {
+        given.read(address).map(|host| typed.hosts.push(host))
+    }),
+    ("gw", "an address without prefix, as in gw=10.9.0.1", |typed, given| {
+        given.read(address).map(|gateway| typed.gateways.push(gateway))
+    }),
+    ("fanout", "1 to 256, as in fanout=2", |typed, given| given.once(&mut typed.fanout, number)),
+    ("queues", "1 to 256, as in queues=2", |typed, given| given.once(&mut typed.queues, number)),
+    ("mtu", "68 to 65535 bytes (1280 with IPv6), as in mtu=1500", |typed, given| {
+        given.once(&mut typed.mtu, number)
+    }),
+    ("offload", "on or off, as in offload=on", |typed, given| {
+        given.once(&mut typed.offload, offload)
+    }),
+    ("dad", "on or off, as in dad=off", |typed, given| given.once(&mut typed.dad, dad)),
+    ("speed", "max or captured, as in speed=max", |typed, given| {
+        given.once(&mut typed.speed, speed)
+    }),
+    ("mac", "six pairs of hexadecimal digits, as in mac=02:00:00:00:00:01", |typed, given| {
+        given.once(&mut typed.mac, station)
+    }),
+];
+
+/// Puts a given value in its place.
+type Take = fn(&mut Typed, Given<'_>) -> Result<(), SpecError>;
 
 /// Kinds of wire of later versions.
 const PLANNED: [&str; 1] = ["xdp"];
