@@ -9,6 +9,7 @@ use whimbrel_wire::{Address, MacAddress};
 #[cfg(target_os = "linux")]
 pub(crate) use check::{
     check_address, check_addresses, check_mtu, check_station, contains, interface_name, member,
+    within_networks,
 };
 
 #[cfg(target_os = "linux")]

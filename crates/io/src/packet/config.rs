@@ -8,8 +8,8 @@ use whimbrel_wire::{Address, MacAddress};
 
 use crate::DuplicateAddressDetection;
 use crate::config::{
-    ConfigError, check_address, check_addresses, check_mtu, check_station, contains,
-    default_routes, interface_name,
+    ConfigError, check_addresses, check_mtu, check_station, default_routes, interface_name,
+    within_networks,
 };
 use crate::tun::Offload;
 
@@ -47,17 +47,7 @@ impl PacketConfig {
     /// Sets the routers to other networks, each in a network of one of the stack's addresses. The
     /// first of each family is used.
     pub fn with_gateways(mut self, gateways: &[Address]) -> Result<Self, ConfigError> {
-        self.gateways.clear();
-        for &addr in gateways {
-            let network = self.addresses.iter().find(|address| contains(**address, addr));
-            let network = network.ok_or(ConfigError::GatewayOutside(addr))?;
-            let gateway = InterfaceAddress { addr, prefix_len: network.prefix_len };
-            check_address(gateway)?;
-            if self.addresses.iter().chain(&self.gateways).any(|other| other.addr == addr) {
-                return Err(ConfigError::Twice(addr));
-            }
-            self.gateways.push(gateway);
-        }
+        self.gateways = within_networks(&self.addresses, gateways, ConfigError::GatewayOutside)?;
         Ok(self)
     }
 

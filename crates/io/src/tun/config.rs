@@ -9,7 +9,7 @@ use whimbrel_wire::{Address, EthernetHeader, MacAddress};
 use crate::DuplicateAddressDetection;
 use crate::config::{
     ConfigError, check_address, check_addresses, check_mtu, check_station, contains,
-    default_routes, interface_name, member,
+    default_routes, interface_name, member, within_networks,
 };
 
 pub(super) use given::TunHandle;
@@ -60,19 +60,7 @@ impl TunConfig {
     pub fn new(name: &str, addresses: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {
         let name = interface_name(name)?;
         check_addresses(&addresses)?;
-        let mut config = Self {
-            name,
-            layer: Layer::Ip,
-            addresses,
-            hosts: Vec::new(),
-            mtu: Self::DEFAULT_MTU,
-            queues: NonZeroU16::MIN,
-            offload: Offload::On,
-            dad: DuplicateAddressDetection::On,
-            given: None,
-        };
-        config.derive_hosts();
-        Ok(config)
+        Ok(Self { addresses, ..Self::named(name) }.with_derived_hosts())
     }
 
     /// Creates a configuration for an interface without a stack: the reader of its frames decides
@@ -80,35 +68,29 @@ impl TunConfig {
     /// [`TunConfig::new`].
     pub fn bare(name: &str, hosts: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {
         hosts.iter().try_for_each(|host| check_address(*host))?;
-        Ok(Self {
-            name: interface_name(name)?,
+        Ok(Self { hosts, ..Self::named(interface_name(name)?) })
+    }
+
+    /// An interface without addresses, and with all else as it is by default.
+    fn named(name: CString) -> Self {
+        Self {
+            name,
             layer: Layer::Ip,
             addresses: Vec::new(),
-            hosts,
+            hosts: Vec::new(),
             mtu: Self::DEFAULT_MTU,
             queues: NonZeroU16::MIN,
             offload: Offload::On,
             dad: DuplicateAddressDetection::On,
             given: None,
-        })
+        }
     }
 
     /// Sets the machine's addresses, each in the network of one of the stack's, which determines
     /// its prefix. Networks without an address here keep the derived one.
     pub fn with_hosts(mut self, hosts: &[Address]) -> Result<Self, ConfigError> {
-        self.hosts.clear();
-        for &addr in hosts {
-            let network = self.addresses.iter().copied().find(|address| contains(*address, addr));
-            let network = network.ok_or(ConfigError::HostOutside(addr))?;
-            let host = InterfaceAddress { addr, prefix_len: network.prefix_len };
-            check_address(host)?;
-            if self.addresses.iter().chain(&self.hosts).any(|other| other.addr == addr) {
-                return Err(ConfigError::Twice(addr));
-            }
-            self.hosts.push(host);
-        }
-        self.derive_hosts();
-        Ok(self)
+        self.hosts = within_networks(&self.addresses, hosts, ConfigError::HostOutside)?;
+        Ok(self.with_derived_hosts())
     }
 
     /// Sets the size of the largest packet in bytes: 68 (RFC 791), or 1,280 with an IPv6 address
@@ -221,7 +203,7 @@ impl TunConfig {
         Ok(self)
     }
 
-    fn derive_hosts(&mut self) {
+    fn with_derived_hosts(mut self) -> Self {
         for at in 0..self.addresses.len() {
             let network = self.addresses[at];
             if self.hosts.iter().any(|host| contains(network, host.addr)) {
@@ -236,6 +218,7 @@ impl TunConfig {
                 self.hosts.push(InterfaceAddress { addr, prefix_len: network.prefix_len });
             }
         }
+        self
     }
 }
 

@@ -1,13 +1,11 @@
 //! A queue opened elsewhere: by a VPN service on Android, or a parent process with the privilege.
 
-use std::num::NonZeroU16;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use whimbrel_stack::InterfaceAddress;
 
-use super::{Layer, Offload, TunConfig};
-use crate::DuplicateAddressDetection;
+use super::{Layer, TunConfig};
 use crate::config::check_addresses;
 use crate::sys::tun::TunFile;
 use crate::tun::{Framing, TunError};
@@ -70,19 +68,9 @@ impl TunConfig {
         })?;
         let is_tap = flags & libc::IFF_TAP != 0;
         let given = TunHandle { file: Arc::new(file), flags };
-        let mut config = Self {
-            name,
-            layer: if is_tap { Layer::Ethernet(None) } else { Layer::Ip },
-            addresses,
-            hosts: Vec::new(),
-            mtu: Self::DEFAULT_MTU,
-            queues: NonZeroU16::MIN,
-            offload: Offload::On,
-            dad: DuplicateAddressDetection::On,
-            given: Some(given),
-        };
-        config.derive_hosts();
-        Ok(config)
+        let layer = if is_tap { Layer::Ethernet(None) } else { Layer::Ip };
+        let config = Self { layer, addresses, given: Some(given), ..Self::named(name) };
+        Ok(config.with_derived_hosts())
     }
 
     /// Returns the queue opened elsewhere, if there is one.
