@@ -44,6 +44,6 @@ pub use range::{ByteRange, RangeOutcome};
 pub use reply::{Reply, ReplyReader};
 pub use request::{Framing, Method, Request, Version};
 pub use response::{Body, Response, Status};
-pub use server::{HttpServer, Statistics};
+pub use server::HttpServer;
 pub use site::{LongAnswer, Site, SiteResponse, Upload};
 pub use validators::{EntityTag, Judgment, Validators};

@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
+use crate::Statistics;
 use crate::bulk::CpuTimes;
 use crate::iperf3::{COOKIE, Cookie, Refusal, State};
 use crate::transport::{Model, Reading, Transport, TransportEvent};
@@ -31,25 +32,6 @@ pub struct Settings {
     pub effort: CpuTimes,
     /// True if reports are for programs: a line with a JSON document for each test.
     pub documents: bool,
-}
-
-/// Counters of a server.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Statistics {
-    /// Connections accepted since the server began: of control and of streams.
-    pub accepted: u64,
-    /// Connections that are open at this moment.
-    pub open: usize,
-    /// Tests completed.
-    pub tests: u64,
-    /// Connections refused as busy, and tests refused.
-    pub refused: u64,
-    /// Tests that failed, and connections without a cookie.
-    pub failed: u64,
-    /// Bytes received in tests.
-    pub received: u64,
-    /// Bytes sent in tests.
-    pub sent: u64,
 }
 
 /// The server. Poll it as a [`Model`]; all listeners of its transport are its own.
@@ -199,6 +181,7 @@ impl<T: Transport> Server<T> {
                 test.adopt(net, id, greeting.rest.len() as u64);
             }
             Some(_) => {
+                self.statistics.requests += 1;
                 self.statistics.refused += 1;
                 say_last(net, id, &[State::AccessDenied.byte()]);
             }
@@ -214,8 +197,11 @@ impl<T: Transport> Server<T> {
                 self.test = Some(test);
                 return matches!(step, Step::More);
             }
-            Step::Done => self.statistics.tests += 1,
-            Step::Refused => self.statistics.refused += 1,
+            Step::Done => self.statistics.requests += 1,
+            Step::Refused => {
+                self.statistics.requests += 1;
+                self.statistics.refused += 1;
+            }
             Step::Failed => self.statistics.failed += 1,
         }
         self.count(&test);

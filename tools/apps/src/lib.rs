@@ -93,6 +93,7 @@ pub mod ready_queue;
 pub mod record;
 mod server_connections;
 pub mod source;
+mod statistics;
 #[cfg(test)]
 mod test_transport;
 pub mod transport;
@@ -105,5 +106,6 @@ pub use part::Part;
 pub use peer::PeerServer;
 pub use race::{Destination, interleave};
 pub use record::Record;
+pub use statistics::Statistics;
 pub use transport::{ConnError, Model, Reading, Transport, TransportEvent};
 pub use whimbrel_stack as stack;

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 
+use crate::Statistics;
 use crate::iperf3;
 use crate::pace::Pace;
 use crate::server_connections::{self, Ready, Server, ServerConnections, StepResult};
@@ -51,23 +52,6 @@ pub struct PeerServer<T: Transport> {
     pattern: Bytes,
     connections: ServerConnections<T, PeerSlot>,
     statistics: Statistics,
-}
-
-/// Counters of a server.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Statistics {
-    /// Connections accepted since the server began.
-    pub accepted: u64,
-    /// Connections that are open at this moment.
-    pub open: usize,
-    /// Responses: pieces echoed, responses, sums.
-    pub answers: u64,
-    /// Connections that were reset by either side, or timed out.
-    pub failed: u64,
-    /// Bytes received.
-    pub received: u64,
-    /// Bytes passed to the transport.
-    pub sent: u64,
 }
 
 /// A connection of the server's.
@@ -159,7 +143,7 @@ impl<T: Transport> PeerServer<T> {
                 complete
             }
         };
-        self.statistics.answers += answers;
+        self.statistics.requests += answers;
         if answers > 0 {
             if self.close_mode == CloseMode::First {
                 slot.stage = PeerStage::Last;
@@ -176,7 +160,7 @@ impl<T: Transport> PeerServer<T> {
             let sum = core::mem::take(&mut slot.sum).finalize();
             slot.pending = Bytes::from(format!("{} bytes, crc32 {sum:08x}\n", slot.received));
             slot.stage = PeerStage::Last;
-            self.statistics.answers += 1;
+            self.statistics.requests += 1;
             self.connections.think(id, 1, now);
             return StepResult::More;
         }

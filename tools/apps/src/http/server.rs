@@ -9,6 +9,7 @@ use whimbrel_stack::Shard;
 
 use super::connection::{Client, Connection, Step};
 use super::{ExchangeLog, HttpDate, Limits, ServerSettings, Site, Status};
+use crate::Statistics;
 use crate::effort::TurnBudget;
 use crate::idle::IdleList;
 use crate::pace::Pace;
@@ -32,46 +33,6 @@ pub struct HttpServer<S, T: Transport = Shard> {
     displaced: Arc<ReadyQueue>,
     statistics: Statistics,
     exchange_log: Option<Box<dyn ExchangeLog + Send>>,
-}
-
-/// Counters of a server.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Statistics {
-    /// Connections accepted since the server began.
-    pub accepted: u64,
-    /// Connections open now.
-    pub open: usize,
-    /// Responses begun.
-    pub requests: u64,
-    /// Responses with a status of 400 or more.
-    pub refused: u64,
-    /// Connections that were reset, by either side, or timed out.
-    pub failed: u64,
-    /// Connections closed because they were idle for [`Limits::idle`].
-    pub silent: u64,
-    /// Connections closed because the head of a request took longer than [`Limits::head_time`].
-    pub slow_heads: u64,
-    /// Bytes received: heads and bodies.
-    pub received: u64,
-    /// Bytes passed to the stack: heads and bodies.
-    pub sent: u64,
-}
-
-/// Adds the counters of another server.
-impl core::ops::AddAssign for Statistics {
-    fn add_assign(&mut self, other: Self) {
-        let Self { accepted, open, requests, refused, failed, silent, slow_heads, received, sent } =
-            other;
-        self.accepted += accepted;
-        self.open += open;
-        self.requests += requests;
-        self.refused += refused;
-        self.failed += failed;
-        self.silent += silent;
-        self.slow_heads += slow_heads;
-        self.received += received;
-        self.sent += sent;
-    }
 }
 
 /// A connection of the server's.

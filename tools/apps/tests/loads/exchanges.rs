@@ -48,7 +48,7 @@ fn transactions_on_kept_connections_take_a_round_trip_each() {
     assert_eq!((record.answered(), record.opened, record.body), (20, 2, 60_000));
     assert_eq!(record.elapsed(), Duration::from_millis(220));
     let statistics = ran.server().statistics();
-    assert_eq!((statistics.answers, statistics.received, statistics.sent), (20, 2_000, 60_000));
+    assert_eq!((statistics.requests, statistics.received, statistics.sent), (20, 2_000, 60_000));
     ran.assert_nothing_leaked();
 }
 

@@ -131,7 +131,7 @@ fn pause_is_not_counted_and_keeps_connections_open() {
     assert_eq!(record.intervals.counts().len(), 2);
     // From there the rhythm is another.
     assert_eq!(record.service.max() / 1_000_000, 40, "the first had to open");
-    assert_eq!(ran.server().statistics().answers, 4 * 100);
+    assert_eq!(ran.server().statistics().requests, 4 * 100);
     ran.assert_nothing_leaked();
 }
 
@@ -285,7 +285,7 @@ fn total_is_reached_exactly_with_any_number_of_connections() {
         let ran = run(Driven::new(plan, &moves));
         let record = ran.client().record();
         assert_eq!((record.answered(), record.failed()), (200, 0), "{ending:?}");
-        assert_eq!(ran.server().statistics().answers, 200, "{ending:?}");
+        assert_eq!(ran.server().statistics().requests, 200, "{ending:?}");
         assert_eq!(record.connections, Connections { least: 1, most: 20, last: 3 });
         ran.assert_nothing_leaked();
     }

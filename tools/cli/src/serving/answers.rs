@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use whimbrel_apps::http::Statistics;
+use whimbrel_apps::Statistics;
 use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::signals::StatusRequest;

@@ -14,12 +14,12 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use hyper::server::conn::http2;
-use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Limits, Site, Statistics};
+use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Limits, Site};
 use whimbrel_apps::idle::IdleList;
 use whimbrel_apps::pace::{Pace, Pacing};
 use whimbrel_apps::ready_queue::{ReadyQueue, ReadyWaker};
 use whimbrel_apps::source::Source;
-use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
+use whimbrel_apps::{Model, Reading, Statistics, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 

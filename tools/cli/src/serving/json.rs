@@ -1,8 +1,9 @@
 //! The document `whimbrel.serve/1`, and the figures that conditions name.
 
 use serde_json::{Value, json};
+use whimbrel_apps::Statistics;
 use whimbrel_apps::condition::{Figure, Measure};
-use whimbrel_apps::http::{CloseBy, KeepAlive, Statistics};
+use whimbrel_apps::http::{CloseBy, KeepAlive};
 use whimbrel_apps::peer::{CloseMode, Role};
 use whimbrel_io::text;
 

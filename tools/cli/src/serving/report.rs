@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use whimbrel_apps::http::Statistics;
+use whimbrel_apps::Statistics;
 use whimbrel_base::Instant;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_stack::shard::{Census, Memory, SocketState, StateCounts};

@@ -1,7 +1,7 @@
 //! A server of the web, or of plain bytes.
 
-use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Statistics};
-use whimbrel_apps::{Model, PeerServer, Transport, iperf3_server};
+use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer};
+use whimbrel_apps::{Model, PeerServer, Statistics, Transport, iperf3_server};
 use whimbrel_base::Instant;
 
 use super::access_log::AccessLog;
@@ -54,39 +54,8 @@ impl<T: Transport> Server<T> {
         match self {
             Self::Http(server) => *server.statistics(),
             Self::H2(server) => server.statistics(),
-            Self::Service(server) => {
-                let statistics = server.statistics();
-                Statistics {
-                    accepted: statistics.accepted,
-                    open: statistics.open,
-                    requests: statistics.answers,
-                    failed: statistics.failed,
-                    received: statistics.received,
-                    sent: statistics.sent,
-                    ..Statistics::default()
-                }
-            }
-            Self::Iperf3(server) => {
-                let iperf3_server::Statistics {
-                    accepted,
-                    open,
-                    tests,
-                    refused,
-                    failed,
-                    received,
-                    sent,
-                } = server.statistics();
-                let requests = tests + refused;
-                let figures = Statistics {
-                    accepted,
-                    open,
-                    requests,
-                    refused,
-                    failed,
-                    ..Statistics::default()
-                };
-                Statistics { received, sent, ..figures }
-            }
+            Self::Service(server) => *server.statistics(),
+            Self::Iperf3(server) => server.statistics(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 use std::sync::{Mutex, PoisonError};
 
-use whimbrel_apps::http::Statistics;
+use whimbrel_apps::Statistics;
 use whimbrel_stack::shard::{Census, Memory, StateCounts};
 use whimbrel_stack::{ListenerId, Shard};
 
