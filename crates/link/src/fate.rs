@@ -51,18 +51,8 @@ pub enum Loss {
 
 impl LinkOutcome {
     /// Outcome of a lost frame.
-    pub const fn lost(loss: Loss) -> Self {
-        Self {
-            lost: Some(loss),
-            marked: false,
-            bleached: false,
-            stripped: false,
-            batched: false,
-            replaces: false,
-            corrupted: false,
-            duplicated: false,
-            reordered: false,
-        }
+    pub fn lost(loss: Loss) -> Self {
+        Self { lost: Some(loss), ..Self::default() }
     }
 
     /// True if it arrives once, unchanged, in order.
