@@ -9,12 +9,11 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use whimbrel_apps::load::{
-    self, Confidence, Correction, Ending, Exchange, FastOpen, Level, Repeat, ResponseEnd,
-    StopCondition,
+    self, Confidence, Ending, Exchange, Level, Repeat, ResponseEnd, StopCondition,
 };
 use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::{Destination, Pace, Transport};
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::Endpoint;
 
 use crate::congestion;
 use crate::drive::{self, FinishedRun};
@@ -288,30 +287,20 @@ fn ending(mode: Mode, close: Option<Closer>, target: Option<Endpoint>) -> Result
 }
 
 fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -> load::LoadPlan {
-    let until = match (arguments.transactions, arguments.duration) {
-        (Some(count), _) => StopCondition::Exchanges(count),
-        (None, duration) => StopCondition::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
+    let exchange = Exchange {
+        request: vec![b'q'; usize::try_from(request).unwrap_or(0)].into(),
+        answer: ResponseEnd::Bytes(answer),
     };
+    let lasts = arguments.duration.unwrap_or(DEFAULT_DURATION);
+    let plan = load::LoadPlan::new(exchange, arguments.connections, lasts);
     load::LoadPlan {
-        // The driver finds the server's address.
-        target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
-        destinations: Vec::new(),
-        exchange: Exchange {
-            request: vec![b'q'; usize::try_from(request).unwrap_or(0)].into(),
-            answer: ResponseEnd::Bytes(answer),
-        },
-        connections: arguments.connections,
-        until,
+        until: arguments.transactions.map_or(plan.until, StopCondition::Exchanges),
         rate: arguments.rate,
-        offset: Duration::ZERO,
         ending,
         timeout: arguments.timeout,
         connect_timeout: arguments.timeout,
-        warmup: Duration::ZERO,
         interval: arguments.interval,
-        correction: Correction::On,
-        local: Vec::new(),
-        fast_open: FastOpen::Off,
+        ..plan
     }
 }
 

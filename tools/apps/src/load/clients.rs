@@ -32,9 +32,9 @@ impl LoadPlan {
         Self { rate: Some(rate), ending: Ending::Server, warmup, ..plan }
     }
 
-    /// A plan of one connection for each exchange, which this side closes; the target is set when
-    /// it is known.
-    fn new(exchange: Exchange, connections: u32, lasts: Duration) -> Self {
+    /// A plan of one connection for each exchange, which this side closes, with defaults for all
+    /// else; the target is set when it is known.
+    pub fn new(exchange: Exchange, connections: u32, lasts: Duration) -> Self {
         Self {
             target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
             exchange,

@@ -106,18 +106,16 @@ fn conclude<J: Job, B: Port>(
         outcomes.push(J::end(port.client, &mut shard, now));
         near.push(StackState::of(&shard));
     }
+    let outcome = job.conclude(outcomes).ok_or_else(no_client)?;
     Ok(FinishedRun {
-        outcome: job.conclude(outcomes).ok_or_else(no_client)?,
         client: StackState::sum(near),
         server: StackState::sum(far),
         links: Some(links),
         waits,
         steering,
-        target: Endpoint::new(address(SERVER), PORT),
         seed: Some(seed),
         offloads: Some(mem_capabilities(link)),
-        effort: None,
-        is_interrupted: false,
+        ..FinishedRun::over_the_kernel(outcome, Endpoint::new(address(SERVER), PORT))
     })
 }
 

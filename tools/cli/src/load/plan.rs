@@ -108,28 +108,19 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan,
         "CONNECT" => Expected::Tunnel,
         _ => Expected::Body,
     };
-    let until = match (arguments.requests, arguments.duration) {
-        (Some(requests), _) => StopCondition::Exchanges(requests),
-        (None, duration) => StopCondition::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
-    };
     let ending = match (arguments.no_keepalive, arguments.close) {
         (false, _) => Ending::KeepAlive,
         (true, Closer::Server) => Ending::Server,
         (true, Closer::Client) => Ending::Client,
         (true, Closer::Rst) => Ending::Reset,
     };
+    let exchange =
+        Exchange { request: request(arguments, url)?, answer: ResponseEnd::Http(expected) };
+    let lasts = arguments.duration.unwrap_or(DEFAULT_DURATION);
+    let plan = load::LoadPlan::new(exchange, arguments.connections, lasts);
     Ok(load::LoadPlan {
-        // The driver finds the server's address.
-        target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
-        destinations: Vec::new(),
-        exchange: Exchange {
-            request: request(arguments, url)?,
-            answer: ResponseEnd::Http(expected),
-        },
-        connections: arguments.connections,
-        until,
+        until: arguments.requests.map_or(plan.until, StopCondition::Exchanges),
         rate: arguments.rate,
-        offset: Duration::ZERO,
         ending,
         timeout: arguments.timeout,
         connect_timeout: arguments.connect_timeout,
@@ -141,6 +132,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan,
         },
         local: arguments.local_addr.iter().map(|addr| Address::from(*addr)).collect(),
         fast_open: if arguments.fastopen { FastOpen::On } else { FastOpen::Off },
+        ..plan
     })
 }
 
