@@ -1,115 +1,64 @@
 //! Requirements of commands: named by errors, checked by `whimbrel doctor`.
 
-/// Something that a command needs, or is better with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Need {
-    /// The driver of TUN and TAP.
-    Tun,
-    /// Interfaces may be made.
-    NetAdmin,
-    /// Network namespaces may be made.
-    Namespaces,
-    /// Ports below 1,024 may be listened at.
-    LowPorts,
-    /// Raw frames may be had.
-    NetRaw,
-    /// Sockets for raw frames.
-    Packet,
-    /// Sockets may share an interface's frames.
-    Fanout,
-    /// Checksums of frames that come by a veth.
-    VethChecksums,
-    /// Sockets for frames that pass the kernel by.
-    Xdp,
-    /// Memory may be locked.
-    LockedMemory,
-    /// Addresses at which the kernel answers.
-    KernelAddresses,
-    /// Sockets between processes may be made somewhere.
-    UnixSockets,
-    /// A socket is an open file.
-    OpenFiles,
-    /// The kernel's ephemeral ports.
-    KernelPorts,
-    /// The kernel's congestion control.
-    KernelCongestion,
-    /// Programs of others that cases are measured with.
-    Programs,
+macro_rules! needs {
+    ($($(#[doc = $doc:literal])* $need:ident = $name:literal, privileged: $is_privileged:literal, $purpose:literal;)*) => {
+        /// Something that a command needs, or is better with.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum Need { $($(#[doc = $doc])* $need,)* }
+
+        impl Need {
+            /// All of them, the basic ones first.
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$need,)*];
+
+            /// The name of its line.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$need => $name,)* }
+            }
+
+            /// True if only root, or a capability, gives it.
+            pub(crate) const fn is_privileged(self) -> bool {
+                match self { $(Self::$need => $is_privileged,)* }
+            }
+
+            /// Its purpose.
+            pub(crate) const fn purpose(self) -> &'static str {
+                match self { $(Self::$need => $purpose,)* }
+            }
+        }
+    };
 }
 
-impl Need {
-    /// All of them, the basic ones first.
-    pub(crate) const ALL: [Self; 16] = [
-        Self::Tun,
-        Self::NetAdmin,
-        Self::Namespaces,
-        Self::LowPorts,
-        Self::NetRaw,
-        Self::Packet,
-        Self::Fanout,
-        Self::KernelAddresses,
-        Self::VethChecksums,
-        Self::Xdp,
-        Self::LockedMemory,
-        Self::UnixSockets,
-        Self::OpenFiles,
-        Self::KernelPorts,
-        Self::KernelCongestion,
-        Self::Programs,
-    ];
-
-    /// The name of its line.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Tun => "tun-device",
-            Self::NetAdmin => "net-admin",
-            Self::Namespaces => "net-namespaces",
-            Self::LowPorts => "low-ports",
-            Self::NetRaw => "net-raw",
-            Self::Packet => "af-packet",
-            Self::Fanout => "packet-fanout",
-            Self::VethChecksums => "veth-checksums",
-            Self::Xdp => "af-xdp",
-            Self::LockedMemory => "locked-memory",
-            Self::KernelAddresses => "kernel-addresses",
-            Self::UnixSockets => "unix-sockets",
-            Self::OpenFiles => "open-files",
-            Self::KernelPorts => "kernel-ports",
-            Self::KernelCongestion => "kernel-congestion",
-            Self::Programs => "programs",
-        }
-    }
-
-    /// True if only root, or a capability, gives it.
-    pub(crate) const fn is_privileged(self) -> bool {
-        matches!(
-            self,
-            Self::Tun
-                | Self::NetAdmin
-                | Self::Namespaces
-                | Self::LowPorts
-                | Self::NetRaw
-                | Self::Packet
-                | Self::Fanout
-        )
-    }
-
-    /// Its purpose.
-    pub(crate) const fn purpose(self) -> &'static str {
-        match self {
-            Self::Tun | Self::NetAdmin => "-w tun: and tap:, script run --against kernel",
-            Self::Namespaces => "script run --against kernel, lab run --real",
-            Self::LowPorts => "serve -w kernel: at ports below 1024",
-            Self::NetRaw | Self::Packet => "-w packet:",
-            Self::Fanout => "-w packet: on several shards",
-            Self::VethChecksums => "captures of -w packet: on a veth",
-            Self::KernelAddresses => "-w packet:, whose addresses must be others",
-            Self::Xdp | Self::LockedMemory => "frames past the kernel; no wire uses it yet",
-            Self::UnixSockets => "-w unix:",
-            Self::OpenFiles => "connections over -w kernel:, one file each",
-            Self::KernelPorts => "connections over -w kernel: to one server",
-            Self::KernelCongestion => "comparing bulk with bulk -w kernel:",
-            Self::Programs => "lab run --real",
-        }
-    }
+needs! {
+    /// The driver of TUN and TAP.
+    Tun = "tun-device", privileged: true, "-w tun: and tap:, script run --against kernel";
+    /// Interfaces may be made.
+    NetAdmin = "net-admin", privileged: true, "-w tun: and tap:, script run --against kernel";
+    /// Network namespaces may be made.
+    Namespaces = "net-namespaces", privileged: true, "script run --against kernel, lab run --real";
+    /// Ports below 1,024 may be listened at.
+    LowPorts = "low-ports", privileged: true, "serve -w kernel: at ports below 1024";
+    /// Raw frames may be had.
+    NetRaw = "net-raw", privileged: true, "-w packet:";
+    /// Sockets for raw frames.
+    Packet = "af-packet", privileged: true, "-w packet:";
+    /// Sockets may share an interface's frames.
+    Fanout = "packet-fanout", privileged: true, "-w packet: on several shards";
+    /// Addresses at which the kernel answers.
+    KernelAddresses = "kernel-addresses", privileged: false, "-w packet:, whose addresses must be others";
+    /// Checksums of frames that come by a veth.
+    VethChecksums = "veth-checksums", privileged: false, "captures of -w packet: on a veth";
+    /// Sockets for frames that pass the kernel by.
+    Xdp = "af-xdp", privileged: false, "frames past the kernel; no wire uses it yet";
+    /// Memory may be locked.
+    LockedMemory = "locked-memory", privileged: false, "frames past the kernel; no wire uses it yet";
+    /// Sockets between processes may be made somewhere.
+    UnixSockets = "unix-sockets", privileged: false, "-w unix:";
+    /// A socket is an open file.
+    OpenFiles = "open-files", privileged: false, "connections over -w kernel:, one file each";
+    /// The kernel's ephemeral ports.
+    KernelPorts = "kernel-ports", privileged: false, "connections over -w kernel: to one server";
+    /// The kernel's congestion control.
+    KernelCongestion = "kernel-congestion", privileged: false, "comparing bulk with bulk -w kernel:";
+    /// Programs of others that cases are measured with.
+    Programs = "programs", privileged: false, "lab run --real";
 }
