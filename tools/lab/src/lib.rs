@@ -417,13 +417,13 @@ const fn strip(series: &'static str, title: &'static str, says: &'static str) ->
     TimelineSeries { series, title, says, limit: None }
 }
 
-/// Lower bound.
-const fn at_least(figure: &'static str, least: f64) -> Bound {
+/// Lower bound of a figure.
+pub const fn at_least(figure: &'static str, least: f64) -> Bound {
     Bound { figure, least, most: f64::INFINITY }
 }
 
-/// Lower and upper bound.
-const fn within(figure: &'static str, least: f64, most: f64) -> Bound {
+/// Lower and upper bound of a figure.
+pub const fn within(figure: &'static str, least: f64, most: f64) -> Bound {
     Bound { figure, least, most }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use whimbrel_io::Stop;
-use whimbrel_lab::{Bound, Case, Measured, Role, Selection, Setup};
+use whimbrel_lab::{Bound, Case, Measured, Role, Selection, Setup, at_least, within};
 use whimbrel_stack::Profile;
 
 use crate::failure::Failure;
@@ -98,16 +98,6 @@ fn seconds(setup: &Setup, name: &str) -> Duration {
 /// `--profile`, if it is one.
 fn profile_of(setup: &Setup) -> Option<[&'static str; 2]> {
     Profile::by_name(setup.profile).map(|profile| ["--profile", profile.name])
-}
-
-/// A bound from below.
-const fn at_least(figure: &'static str, least: f64) -> Bound {
-    Bound { figure, least, most: f64::INFINITY }
-}
-
-/// A bound from below and above.
-const fn within(figure: &'static str, least: f64, most: f64) -> Bound {
-    Bound { figure, least, most }
 }
 
 const REPORT: Option<Role> = Some(Role::Report);
