@@ -71,7 +71,7 @@ impl TunConfig {
         Ok(Self { hosts, ..Self::named(interface_name(name)?) })
     }
 
-    /// An interface without addresses, and with all else as it is by default.
+    /// An interface without addresses, with defaults for all else.
     fn named(name: CString) -> Self {
         Self {
             name,
