@@ -252,7 +252,8 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
     }
 }
 
-fn parse(typed: &str) -> Result<CapturePlan, String> {
+/// A capture as typed behind `--pcap`.
+pub(crate) fn parse(typed: &str) -> Result<CapturePlan, String> {
     let keys = ["snap", "rotate", "files", "filter"];
     let begins = |key: &str| typed.find(&format!(",{key}="));
     let at = keys.into_iter().filter_map(begins).min().unwrap_or(typed.len());

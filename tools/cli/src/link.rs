@@ -6,13 +6,18 @@ use clap::Args;
 use serde_json::{Value, json};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Stop, entropy};
-use whimbrel_kernel::bridge::{BridgeCounters, Lateness};
+use whimbrel_kernel::bridge::{BridgeCounters, Lateness, SentPacket};
 use whimbrel_kernel::{Bridge, BridgeEnd};
 use whimbrel_link::LinkConfig;
 
+use crate::capture::{self, CapturePlan};
 use crate::failure::{self, Failure};
 use crate::quantity::{self, thousands};
 use crate::{output, status};
+
+mod packets;
+
+use packets::PathCapture;
 
 /// The two ends and the path between them, as they were typed.
 #[derive(Args, Debug)]
@@ -48,6 +53,11 @@ pub(crate) struct Arguments {
     /// Print a line after each such interval, of 100ms or more.
     #[arg(short, long, value_name = "TIME", value_parser = quantity::some_time, conflicts_with_all = ["json", "quiet"])]
     interval: Option<Duration>,
+    /// Write every packet that either interface sends to this file (pcapng), with its outcome on the
+    /// path as a comment, for example "lost: queue full". snap=N: only the first N bytes of each;
+    /// filter=…, which must be the last: only these packets, as in filter=tcp port 80.
+    #[arg(long, value_name = "FILE[,snap=N,filter=…]", value_parser = capture::parse)]
+    pcap: Option<CapturePlan>,
     /// Seed of random losses and delays: the same packets at the same times have the same outcome
     /// [default: from the system's entropy].
     #[arg(long, value_name = "N")]
@@ -77,10 +87,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let back = arguments.back.clone().unwrap_or_else(|| there.back());
     let seed = arguments.seed.map_or_else(entropy::seed, Ok).map_err(Failure::run)?;
+    let ends = [arguments.a.clone(), arguments.b.clone()];
+    let names = ends.each_ref().map(BridgeEnd::name);
+    let mut packets =
+        arguments.pcap.as_ref().map(|plan| PathCapture::begin(plan, names)).transpose()?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
-    let ends = [arguments.a.clone(), arguments.b.clone()];
-    let mut bridge = Bridge::open(ends, [there, back], seed)?;
+    let mut bridge = Bridge::open(ends.clone(), [there, back], seed)?;
     if !arguments.json && !arguments.quiet {
         // Scripts wait for this line to know that the path is ready.
         output::print(&format!(
@@ -91,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ))?;
     }
     let began = Instant::now();
-    let ran = carry(&mut bridge, &stop, arguments, began);
+    let ran = carry(&mut bridge, &stop, arguments, began, packets.as_mut());
     let run = Run::of(&bridge, began);
     match (arguments.json, arguments.quiet) {
         (true, _) => output::print(&format!("{:#}\n", run.document(&typed, seed)))?,
@@ -101,7 +114,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if run.is_late() {
         failure::warn(&run.warning());
     }
-    ran
+    ran?;
+    packets.map_or(Ok(()), PathCapture::finish)
 }
 
 /// Carries packets for `--duration`. Prints the counters at each request and after each `--interval`.
@@ -110,14 +124,21 @@ fn carry(
     stop: &Stop,
     arguments: &Arguments,
     began: Instant,
+    mut packets: Option<&mut PathCapture>,
 ) -> Result<(), Failure> {
     let mut intervals = Intervals::new(arguments.interval, bridge);
+    let zero = bridge.clock().zero_since_1970();
+    let mut on_sent = |packet: SentPacket<'_>| {
+        if let Some(packets) = &mut packets {
+            packets.write(&packet, zero);
+        }
+    };
     loop {
         let left = arguments.duration.map(|lasts| lasts.saturating_sub(began.elapsed()));
         if stop.is_set() || left.is_some_and(|left| left.is_zero()) {
             return Ok(());
         }
-        bridge.run(stop, Some(left.map_or(LOOK, |left| left.min(LOOK))))?;
+        bridge.run(stop, Some(left.map_or(LOOK, |left| left.min(LOOK))), &mut on_sent)?;
         status::answer(|| Run::of(bridge, began).table());
         intervals.follow(bridge, began.elapsed())?;
     }

@@ -65,4 +65,5 @@ pub(crate) fn steps(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-const TEMPLATE: &str = "{bar:30} {percent:>3}%  {msg}";
+/// `crr` fits 80 columns, `bulk` 40; what is longer is cut, not wrapped.
+const TEMPLATE: &str = "{bar:6} {percent:>3}%  {wide_msg}";

@@ -12,7 +12,7 @@ use whimbrel_base::Instant;
 use whimbrel_io::config::ConfigError;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Device, Stop, Tun, TunError};
-use whimbrel_link::{Link, LinkConfig, LinkCounters};
+use whimbrel_link::{Link, LinkConfig, LinkCounters, LinkOutcome};
 
 mod end;
 mod lateness;
@@ -105,11 +105,17 @@ impl Bridge {
         Ok(Self { sides, clock: Clock::start(), lateness: Lateness::default() })
     }
 
-    /// Carries packets until `until` is set or `lasts` has passed.
-    pub fn run(&mut self, until: &Stop, lasts: Option<Duration>) -> Result<(), BridgeError> {
+    /// Carries packets until `until` is set or `lasts` has passed. Calls `on_sent` with each that an
+    /// interface sends.
+    pub fn run(
+        &mut self,
+        until: &Stop,
+        lasts: Option<Duration>,
+        on_sent: &mut dyn FnMut(SentPacket<'_>),
+    ) -> Result<(), BridgeError> {
         let end = lasts.map(|lasts| self.clock.now() + lasts);
         while !until.is_set() && end.is_none_or(|end| self.clock.now() < end) {
-            self.take()?;
+            self.take(on_sent)?;
             self.deliver()?;
             self.wait(until, end)?;
         }
@@ -135,13 +141,15 @@ impl Bridge {
     }
 
     /// Moves packets from the interfaces onto the links.
-    fn take(&mut self) -> Result<(), BridgeError> {
-        for Side { end, tun, link, .. } in &mut self.sides {
+    fn take(&mut self, on_sent: &mut dyn FnMut(SentPacket<'_>)) -> Result<(), BridgeError> {
+        for (side, Side { end, tun, link, .. }) in self.sides.iter_mut().enumerate() {
             for _ in 0..BURSTS {
                 let now = self.clock.now();
                 let taken = tun.rx_burst(&mut |frames| {
                     for frame in frames {
-                        link.push_frame(now, Bytes::copy_from_slice(frame.octets));
+                        let bytes = Bytes::copy_from_slice(frame.octets);
+                        let outcome = link.push_frame(now, bytes.clone());
+                        on_sent(SentPacket { at: now, side, bytes: &bytes, outcome });
                     }
                 });
                 if taken.map_err(|error| end.lost(error))? == 0 {

@@ -1,14 +1,17 @@
 //! `whimbrel link`: two kernels at the ends of a path of our making.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use whimbrel_link::reader;
 
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_that, fail, output};
+use crate::scratch::scratch;
 
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
 
@@ -85,6 +88,30 @@ fn link_reports_on_sigusr1_and_after_each_interval() {
     link.signal(Signal::TERM);
     let rest: Vec<_> = lines.map(Result::unwrap).collect();
     assert!(rest.iter().any(|line| line.starts_with("packets delivered")), "{rest:?}");
+}
+
+#[test]
+fn link_capture_has_each_packet_with_its_outcome() {
+    let (Some(client), Some(server)) = (Net::with(&["ping"]), Net::new()) else { return };
+    let folder = scratch("link-pcap");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("path.pcapng");
+    let path = format!("delay=1ms back.loss=100% --pcap {},filter=icmp", file.display());
+    let link = link(&client, &server, &path);
+    client.command("ping").args(["-c", "2", "-i", "0.2", "-W", "1", "10.1.0.2"]).output().unwrap();
+    let (document, _) = end(link);
+    assert!(document["directions"][1]["lost"].as_u64() >= Some(2), "{document}");
+    let bytes = fs::read(&file).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("left") && text.contains("right"), "names of the interfaces");
+    // Two requests that arrive, and two replies that are lost; nothing else is ICMP over IPv4.
+    assert_eq!(text.matches("lost: random loss").count(), 2, "{text}");
+    assert_eq!(reader::read(&bytes).unwrap().packets.len(), 4);
+    fs::remove_dir_all(folder).unwrap();
+
+    let (code, error) =
+        fail(client.command(WHIMBREL).args(["link", "tun:a", "tun:b", "--pcap", "a,rotate=1M"]));
+    assert!(code == 2 && error.contains("a path writes one file"), "{error}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::pty::Terminal;
 use crate::running::{Running, Signal, output};
 use crate::scratch::scratch;
 use crate::signals::{await_serving, free_address};
@@ -78,6 +79,36 @@ fn measurements_print_no_overlong_line() {
     }
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts/rfc9293/established");
     measure(&format!("script run {scripts}"));
+}
+
+/// The lines that a program drew one over the other, without the terminal's commands.
+fn drawn_lines(bytes: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut rest = bytes;
+    while let Some((before, command)) = rest.split_once("\x1b[") {
+        plain += before;
+        let end = command.find(|letter: char| letter.is_ascii_alphabetic());
+        rest = end.map_or("", |end| &command[end + 1..]);
+    }
+    plain += rest;
+    plain.split(['\r', '\n']).map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn progress_of_crr_fits_80_columns_and_of_bulk_40() {
+    let bulk = "bulk send -t 2 -w mem:rate=45M,delay=35ms";
+    for (words, width, last) in [("crr -z 1s -c 2", 80, "errors 0"), (bulk, 40, "bits/sec")] {
+        let mut terminal = Terminal::run(words, &std::env::temp_dir(), (40, width));
+        assert_eq!(terminal.end().code(), Some(0), "{words}");
+        let lines = drawn_lines(&terminal.bytes());
+        let is_progress = |line: &&String| line.contains("%  ") && line.contains(['█', '░']);
+        let progress: Vec<_> = lines.iter().filter(is_progress).collect();
+        assert!(!progress.is_empty(), "{words}: {lines:#?}");
+        for line in progress {
+            assert!(columns(line) <= usize::from(width), "{words}: {line}");
+            assert!(line.ends_with(last), "{words}: {line}");
+        }
+    }
 }
 
 #[test]
