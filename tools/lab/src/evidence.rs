@@ -32,6 +32,8 @@ pub struct Evidence {
 pub enum EvidenceKind {
     /// A connection opens.
     Opening,
+    /// A connection ends and keeps its port, and later ones find none.
+    KeptPort,
     /// A connection follows another on the same ports while the server keeps that in TIME-WAIT.
     Reuse,
     /// A SYN is refused by a reset.
@@ -140,6 +142,11 @@ impl Observer for Search {
 }
 
 impl EvidenceAt {
+    /// Evidence of a kept port for this connection, if there is no stronger evidence.
+    pub(super) fn keeping_its_port(self) -> Self {
+        Self { shows: self.shows.max(EvidenceKind::KeptPort), ..self }
+    }
+
     /// Runs the scene again, up to the end of the evidence.
     pub(super) fn write_down(self, scene: &Scene, go_on: GoOn<'_>) -> Result<Evidence, String> {
         let mut notes =
@@ -202,7 +209,11 @@ impl Observer for Notes {
         self.packets.push(packet);
         let answers = from == Side::Server && text_len(bytes) > 0;
         let refuses = from == Side::Server && view.flags.is_rst();
-        self.is_over = answers || refuses || self.packets.len() == MOST;
+        let is_shown = match self.of.shows {
+            EvidenceKind::KeptPort => self.has_ended(),
+            _ => answers || refuses,
+        };
+        self.is_over = is_shown || self.packets.len() == MOST;
         ObserverStatus::No
     }
 
@@ -220,6 +231,13 @@ impl Observer for Notes {
 }
 
 impl Notes {
+    /// True if the last packet confirms the second FIN.
+    fn has_ended(&self) -> bool {
+        let flags = |packet: &SeenPacket| tcp(&packet.bytes).map(|view| view.flags);
+        let fins = self.packets.iter().filter_map(flags).filter(|flags| flags.is_fin()).count();
+        fins == 2 && self.packets.last().and_then(flags).is_some_and(|flags| !flags.is_fin())
+    }
+
     /// Complete once the last packet has been taken, too.
     fn enough(&self) -> ObserverStatus {
         let is_taken = self.packets.last().is_some_and(|last| last.ruling.is_some());
@@ -244,6 +262,10 @@ impl EvidenceKind {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Opening => "a connection opens",
+            Self::KeptPort => {
+                "a connection ends; the client keeps its port, and with all ports kept the next \
+                 connection sends no packet at all"
+            }
             Self::Reuse => "a connection follows another on the same ports",
             Self::Refusal => "a SYN is refused",
             Self::Repetition => "a SYN has to be sent again",

@@ -288,7 +288,7 @@ pub struct Moment {
 pub enum Verdict {
     /// It failed as reported.
     Reproduced,
-    /// It does what follows from the cause, which nobody reported.
+    /// It does what follows from the cause; no report measured it.
     AsInferred,
     /// It does not fail.
     Cured,

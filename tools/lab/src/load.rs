@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use whimbrel_apps::http::{KeepAlive, Limits};
-use whimbrel_apps::load::{LoadPlan, Repeat};
+use whimbrel_apps::load::{Finished, LoadPlan, Repeat};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{Pace, Record};
 use whimbrel_base::Instant;
@@ -35,15 +35,20 @@ pub(super) fn scene(rules: [Tunables; 2], load: LoadPlan, setup: &Setup) -> Scen
 pub(super) fn play(scene: &Scene, from: Duration, go_on: GoOn<'_>) -> Result<Measured, String> {
     let mut search = Search::from(Instant::ZERO + from);
     let played = scene.play(&mut search, go_on)?;
-    let sighting = search.found();
+    let lacks_ports = |run: &Finished| run.record.shortage.is_some() && run.record.failed() > 0;
+    let sighting = search.found().map(|it| match played.runs.iter().any(lacks_ports) {
+        true => it.keeping_its_port(),
+        false => it,
+    });
     let evidence = sighting.map(|it| it.write_down(scene, go_on)).transpose()?;
     let ports = scene.rules[0].port_last - scene.rules[0].port_first;
     let waiting = played.runs.iter().map(|run| run.close.opening_for);
+    let unanswered = played.runs.iter().map(|run| run.close.unanswered_for);
     let all =
         |of: fn(&Record) -> &Histogram<u64>| played.runs.iter().map(move |run| of(&run.record));
     let distributions = vec![
         Distribution::of("opening", all(|record| record.phase(Phase::Connect)), waiting),
-        Distribution::of("response", all(|record| &record.corrected), []),
+        Distribution::of("response", all(|record| &record.corrected), unanswered),
     ];
     Ok(Measured {
         series: series(&played.moments, u64::from(ports) + 1),

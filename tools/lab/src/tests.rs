@@ -197,6 +197,26 @@ fn macos_carries_one_connection_per_port() {
 }
 
 #[test]
+fn macos_evidence_shows_kept_port_and_who_still_waits() {
+    let failing = measure("macos-16k", "macos-12", &[]);
+    let evidence = failing.evidence.as_ref().unwrap();
+    assert_eq!(evidence.shows, EvidenceKind::KeptPort);
+    let states = evidence.packets.iter().filter_map(|packet| packet.ruling.as_ref()?.states[1]);
+    assert!(states.collect::<Vec<_>>().contains(&SocketState::TimeWait), "{evidence:?}");
+    assert_eq!(evidence.packets.last().unwrap().flags(), "ACK");
+    let of = |measured: &Measured| {
+        let response = measured.distributions.iter().find(|it| it.name == "response").unwrap();
+        let waiting: u64 = response.waiting.iter().map(|(_, count)| count).sum();
+        (waiting, response.longest_wait.unwrap_or(0.0))
+    };
+    // After 5 s without a port each connection failed, and waits for the next 4.6 s at the end.
+    let (waiting, longest) = of(&failing);
+    assert!(waiting == 50 && longest > 4.0, "{waiting} {longest}");
+    let server = measure("macos-16k", "macos-12", &[("close", "server"), ("lasts", "1s")]);
+    assert!(of(&server).1 < 0.1, "{:?}", of(&server));
+}
+
+#[test]
 fn server_that_closes_first_leaves_macos_its_ports() {
     let quick = [("lasts", "1s"), ("service-rate", "20k")];
     let answered = |close| {

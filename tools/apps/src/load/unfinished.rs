@@ -1,10 +1,11 @@
 //! Exchanges and connections that a load leaves at its end.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use super::connection::ExchangeState;
+use super::connection::{ExchangeState, LoadConnection};
 use super::{Correction, Load, LoadPhase, StopCondition};
 use crate::Record;
 use crate::record::Ages;
@@ -19,6 +20,9 @@ pub struct Unfinished {
     pub opening: u64,
     /// Ages of opening attempts: no histogram has them.
     pub opening_for: Ages,
+    /// Waits of exchanges without a response that no histogram has: those of a load without a rate,
+    /// or without correction.
+    pub unanswered_for: Ages,
     /// Exchanges that fell due but never began, because every connection was busy.
     pub never_begun: u64,
 }
@@ -78,28 +82,31 @@ impl<T: Transport> Load<T> {
     /// response's is left out: the end cut it short, and it would make the server look faster than
     /// it was.
     fn count_unanswered(&mut self) {
-        if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
-            return;
-        }
         let Record { began, until, paused, .. } = self.record;
         let fastest = Duration::from_nanos(self.record.corrected.min());
+        // Exchanges under way have waited in a pause, too.
+        let end = until + paused;
+        let waits = self.waiting().map(|slot| end.since(slot.times.due));
+        let waits: Vec<_> = waits.filter(|waited| *waited >= fastest).collect();
+        if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
+            waits.into_iter().for_each(|waited| self.close.unanswered_for.count(waited));
+            return;
+        }
         for (due, count) in self.arrivals.missed_by_time(until) {
             if due >= began && until.since(due) >= fastest {
                 self.record.leave_unanswered(until.since(due), count);
             }
         }
+        waits.into_iter().for_each(|waited| self.record.leave_unanswered(waited, 1));
+    }
+
+    /// Measured exchanges that wait for a port, a connection or a response.
+    fn waiting(&self) -> impl Iterator<Item = &LoadConnection<T::Id>> {
         let starved = self.starved.iter().filter_map(|place| self.slots.get(*place as usize));
         let under_way = self.slots.iter().filter(|slot| {
             slot.id.is_some()
                 && matches!(slot.state, ExchangeState::Opening | ExchangeState::Exchange)
         });
-        // Exchanges under way have waited in a pause, too.
-        let end = until + paused;
-        for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
-            let waited = end.since(slot.times.due);
-            if waited >= fastest {
-                self.record.leave_unanswered(waited, 1);
-            }
-        }
+        starved.chain(under_way).filter(|slot| slot.times.measured)
     }
 }

@@ -125,6 +125,7 @@ fn handshakes_that_never_end_are_counted_by_their_age() {
     let left = ran.client().close();
     assert_eq!((left.in_flight, left.opening), (2, 2));
     assert_eq!(left.opening_for.oldest(), Duration::from_secs(8));
+    assert_eq!(left.unanswered_for.oldest(), Duration::from_secs(8));
     let ages: Vec<_> = left.opening_for.iter().filter(|(_, count)| *count > 0).collect();
     assert_eq!((ages, ran.client().record().syns), (vec![(7, 2)], None));
 }

@@ -10,23 +10,27 @@ use super::timeline::{Limit, TimelineSeries, most, timeline};
 
 /// A card for each case.
 pub(crate) fn cards(cases: &[Node<'_>]) -> String {
-    let cards: String = cases.iter().map(card).collect();
+    // The title of a single case is that of the page.
+    let heading = |case: &Node<'_>| match cases.len() {
+        1 => String::new(),
+        _ => format!("<h3>{}</h3>\n", escaped(case.at("glance").at("title").text())),
+    };
+    let cards: String = cases.iter().map(|case| card(case, &heading(case))).collect();
     format!("<div class=\"cards\">\n{cards}</div>\n")
 }
 
-fn card(case: &Node<'_>) -> String {
+fn card(case: &Node<'_>, heading: &str) -> String {
     let (glance, name) = (case.at("glance"), case.at("name").text());
     let rows = compared(case);
     let sides: Vec<_> =
         rows.iter().map(|(hue, row)| side(*hue, row, glance.at("figure").text())).collect();
     let pair = sides.join("<span class=\"to\" aria-hidden=\"true\">→</span>\n");
     format!(
-        "<article class=\"card\">\n<h3>{}</h3>\n<div class=\"pair\">{pair}</div>\n<p \
+        "<article class=\"card\">\n{heading}<div class=\"pair\">{pair}</div>\n<p \
          class=\"what\">{}</p>\n\
          <p class=\"because\">{}</p>\n<p class=\"because\">{}</p>\n{}\
          <p class=\"more\"><a href=\"#{}\">Cause and cure</a> <span \
          class=\"soft\">({})</span></p>\n</article>\n",
-        escaped(glance.at("title").text()),
         escaped(glance.at("what").text()),
         prose(glance.at("because").text()),
         prose(glance.at("cure").text()),

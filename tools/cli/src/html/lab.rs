@@ -22,13 +22,37 @@ pub(crate) fn page(root: &Node<'_>) -> String {
         [one] => one.at("glance").at("title").text().to_owned(),
         _ => "Known TCP failures, and their cures".to_owned(),
     };
-    let mut sections =
-        vec![format!("<section class=\"plain\">\n{}{WORDS}</section>\n", cards(&cases))];
-    sections.extend(cases.iter().map(case));
+    let mut sections = vec![format!(
+        "<section class=\"plain\">\n{}{}{WORDS}</section>\n",
+        contents(&cases),
+        cards(&cases)
+    )];
+    // The title of a single case is that of the page.
+    let headings = cases.iter().map(|case| match cases.len() {
+        1 => "Cause and cure",
+        _ => case.at("glance").at("title").text(),
+    });
+    sections.extend(cases.iter().zip(headings).map(|(it, heading)| case(it, heading)));
     whole(&title, LEAD, &sections, root.at("tool").text(), root.at("command").text())
 }
 
-fn case(case: &Node<'_>) -> String {
+/// Links to the cases, if there are several.
+fn contents(cases: &[Node<'_>]) -> String {
+    let link = |case: &Node<'_>| {
+        let [name, title] =
+            [case.at("name"), case.at("glance").at("title")].map(|it| escaped(it.text()));
+        format!("<li><a href=\"#{name}\">{title}</a></li>\n")
+    };
+    match cases {
+        [_] => String::new(),
+        _ => format!(
+            "<nav class=\"contents\" aria-label=\"Contents\">\n<ol>\n{}</ol>\n</nav>\n",
+            cases.iter().map(link).collect::<String>()
+        ),
+    }
+}
+
+fn case(case: &Node<'_>, heading: &str) -> String {
     let rows = drawn_rows(case);
     let name = case.at("name").text();
     let mut body =
@@ -44,15 +68,17 @@ fn case(case: &Node<'_>) -> String {
     body += &packets(&rows);
     body += &rules(&rows);
     body += &commands(case);
-    let heading = case.at("glance").at("title").text();
     section(name, heading, &body).replacen("<section ", "<section class=\"case\" ", 1)
 }
 
 /// Held and sent bytes over time, of each row on the same axes, with descriptions.
 fn timelines<'d>(case: &Node<'d>, rows: &[DrawnRow<'d>]) -> String {
     let of = |row: &Node<'d>, name: &str| row.at("series").find("name", name);
-    // A value of zero is worth showing: no free port, no retransmission.
-    let is_told = |name: &str| rows.iter().any(|it| of(&it.row, name).is_some());
+    // A series that is zero in every row shows nothing; if one row has some, zero is worth showing.
+    let is_told = |name: &str| {
+        let values = rows.iter().filter_map(|it| Some(of(&it.row, name)?.at("values").numbers()));
+        values.flatten().any(|value| value > 0.0)
+    };
     let all = case.at("strips").items();
     let shown: Vec<_> = all.iter().filter(|it| is_told(it.at("series").text())).collect();
     if shown.is_empty() {
@@ -183,3 +209,6 @@ same port; the line of a host in TIME-WAIT is orange. Then a SYN opens a new con
 stands the distance of its timestamp or sequence number to the last on this port, if that decides. \
 Below it stands its outcome, with the rule that decided (name and value, as below). Each run has \
 different ports; the page shows its first connection that matches the caption.</p>\n";
+
+#[cfg(test)]
+mod tests;

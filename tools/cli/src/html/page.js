@@ -1,4 +1,8 @@
 (() => {
+  // For browsers without ::details-content.
+  addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("details.glossary")) details.open = true;
+  });
   const note = document.createElement("div");
   note.id = "hover";
   document.body.append(note);

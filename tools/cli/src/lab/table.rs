@@ -327,7 +327,7 @@ fn conclusion(rows: &[Row<'_>]) -> String {
     match (wrong, reproduced, cured) {
         (0, 0, 0) if count(|it| *it == Verdict::AsExpected) > 0 => "verdict: as expected\n".into(),
         (0, 0, 0) if count(|it| *it == Verdict::AsInferred) > 0 => {
-            "verdict: as inferred from the cause; nobody reported it\n".into()
+            "verdict: as inferred from the cause; not reported\n".into()
         }
         (0, 0, 0) => "verdict: none, for settings without a reported result\n".into(),
         (0, _, 0) => "verdict: reproduced\n".into(),

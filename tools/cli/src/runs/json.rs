@@ -212,7 +212,9 @@ fn series_of(outcome: &Outcome) -> Value {
 /// Distributions of the times of responses and of connects, in all runs.
 fn distributions(outcome: &Outcome) -> Value {
     let runs = || outcome.earlier.iter().chain([outcome]);
-    let response = Distribution::of("response", runs().map(|run| &run.record.corrected), []);
+    let unanswered = runs().map(|run| run.left.unanswered_for);
+    let response = runs().map(|run| &run.record.corrected);
+    let response = Distribution::of("response", response, unanswered);
     let opening = runs().map(|run| run.record.phase(Phase::Connect));
     let waiting = runs().map(|run| run.left.opening_for);
     let opening = Distribution::of("opening", opening, waiting);

@@ -73,6 +73,35 @@ fn every_page_figure_equals_the_document() {
 }
 
 #[test]
+fn lab_page_has_one_title_and_no_empty_strip() {
+    for Made { words, page, document } in all_made().iter().filter(|it| it.words.starts_with("lab"))
+    {
+        let case = &document["cases"][0];
+        let title = case["glance"]["title"].as_str().unwrap();
+        let headings =
+            ["h1", "h2", "h3"].map(|tag| page.matches(&format!("<{tag}>{title}")).count());
+        assert_eq!(headings, [1, 0, 0], "{words}");
+        assert!(!page.contains("class=\"contents\""), "{words}");
+        let rows = case["rows"].as_array().unwrap();
+        let values = |name: &Value| {
+            let series = rows.iter().filter_map(|row| row["series"].as_array()).flatten();
+            let named = series.filter(|series| series["name"] == *name);
+            named.filter_map(|series| series["values"].as_array()).flatten().collect::<Vec<_>>()
+        };
+        for strip in case["strips"].as_array().unwrap() {
+            let has_some = values(&strip["series"]).iter().any(|it| it.as_f64() > Some(0.0));
+            let title = strip["title"].as_str().unwrap().replace('\'', "&#39;");
+            let is_drawn = page.contains(&format!("<b>{title}</b>: "));
+            assert_eq!(is_drawn, has_some, "{words}: {title}");
+        }
+        for row in rows.iter().filter(|row| row["role"] == "works" || row["role"] == "inferred") {
+            let label = row["label"].as_str().unwrap();
+            assert!(!page.contains(&format!("✕ {label}")), "{words}: {label}");
+        }
+    }
+}
+
+#[test]
 fn browser_accepts_pages_in_all_sizes_and_modes() {
     if !needs::found(&["chromium"]) {
         return;

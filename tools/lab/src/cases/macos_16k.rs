@@ -48,7 +48,7 @@ say so. It ran `oha -z 10s`, which keeps connections alive, so probably its serv
 `--vary close=server` the client keeps no port, and these rules have no such limit: the rate is the
 server's, as for the user with 400,000. What held the ports with both on one macOS host is not known.
 
-What was wrong, by that assumption: the side that closes first keeps the port of each connection for 2 x 15
+What was wrong: by that assumption, the side that closes first keeps the port of each connection for 2 x 15
 seconds, and for the whole host. After 16,384 connections there is no port left, and the first comes free
 after the end of the test. 546 connections per second are the sustainable maximum.
 
@@ -91,10 +91,6 @@ in use, how many wait, and when the next comes free.",
 per second as it has ports."),
         strip("TIME-WAIT, client", "ports that ended connections keep", "\
 ✕ keeps each for half a minute. ✓ keeps all of its own, too, but gives up the oldest when a port is needed."),
-        strip("ports free", "ports that are free", "\
-None, by all rules: they differ in the reuse of a port that was idle for a second."),
-        strip("segments sent again/s", "packets sent again per second", "\
-None: a connection without a port sends no packet, so neither counters nor a capture show the cause."),
     ],
     glance: CaseSummary {
         title: "A load test that stops after 16,384 requests",
