@@ -1,0 +1,157 @@
+//! gRPC: tonic serves and connects over a stack. The glue is [`Accepted`]: tonic asks each connection
+//! who its peer is. The client needs none: it takes [`whimbrel::Connector`].
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, BufMut, Bytes};
+use futures_util::StreamExt;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tonic::body::Body;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::server::{NamedService, UnaryService};
+use tonic::transport::server::Connected;
+use tonic::transport::{Endpoint, Server};
+use tonic::{Request, Response, Status};
+use tower::Service;
+use whimbrel::{Connector, Stack, TcpListener, TcpStream};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// A connection with tonic's trait.
+pub(crate) struct Accepted(TcpStream);
+
+impl Connected for Accepted {
+    type ConnectInfo = Option<SocketAddr>;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.0.peer_addr().ok()
+    }
+}
+
+impl AsyncRead for Accepted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Accepted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[tokio::main]
+async fn main() -> Outcome<()> {
+    let echoed = echo(vec![7; 1_000_000].into()).await?;
+    println!("{} bytes came back", echoed.len());
+    Ok(())
+}
+
+/// Calls a service that returns its request.
+pub(crate) async fn echo(message: Bytes) -> Outcome<Bytes> {
+    let (near, far) = Stack::pair()?;
+    let listener = TcpListener::bind(&near, "10.0.0.1:80").await?;
+    let serving = tokio::spawn(async move {
+        let accepted = listener.incoming().map(|stream| stream.map(Accepted));
+        Server::builder().add_service(Echo).serve_with_incoming(accepted).await
+    });
+    let endpoint = Endpoint::from_static("http://10.0.0.1/");
+    let channel = endpoint.connect_with_connector(Connector::new(far)).await?;
+    let mut client = tonic::client::Grpc::new(channel);
+    client.ready().await?;
+    let path = http::uri::PathAndQuery::from_static("/test.Echo/Echo");
+    let echoed = client.unary(Request::new(message), path, Plain).await?;
+    serving.abort();
+    Ok(echoed.into_inner())
+}
+
+/// A service as tonic's generator would write it, of one method.
+#[derive(Clone, Copy)]
+struct Echo;
+
+impl NamedService for Echo {
+    const NAME: &'static str = "test.Echo";
+}
+
+impl UnaryService<Bytes> for Echo {
+    type Response = Bytes;
+    type Future = Ready<Result<Response<Bytes>, Status>>;
+
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
+        ready(Ok(Response::new(request.into_inner())))
+    }
+}
+
+impl Service<http::Request<Body>> for Echo {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let service = *self;
+        Box::pin(async move { Ok(tonic::server::Grpc::new(Plain).unary(service, request).await) })
+    }
+}
+
+/// Messages as they are, in place of Protocol Buffers.
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl Codec for Plain {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        *self
+    }
+
+    fn decoder(&mut self) -> Self {
+        *self
+    }
+}
+
+impl Encoder for Plain {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, dst: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        dst.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Plain {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, src: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(src.copy_to_bytes(src.remaining())))
+    }
+}
