@@ -35,7 +35,7 @@ pub enum ConnectError {
     NotStarted(ConnectStartError),
     /// The peer answered with a reset.
     Refused(FailedAttempt),
-    /// Nobody answered in time, or only for an old connection of the same ports.
+    /// No answer came in time, or only one for an old connection of the same ports.
     TimedOut(FailedAttempt),
     /// No neighbour answered, or a router reported the peer as unreachable.
     Unreachable(FailedAttempt),

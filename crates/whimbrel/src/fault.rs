@@ -133,7 +133,7 @@ pub(crate) fn withdrawn(why: Withdrawal, peer: Endpoint) -> io::Error {
 
 /// Returns the error of an address that is not the stack's.
 pub(crate) fn not_local(addr: Address) -> io::Error {
-    BindError::NotLocal(SocketAddr::from(Endpoint::new(addr, 0)).ip()).into()
+    BindError::NotLocal(addr.to_ip()).into()
 }
 
 /// Returns the error of exhausted ports.

@@ -1,4 +1,4 @@
-//! What the documentation of each item has to say, read from the source.
+//! Required sections of the documentation, read from the source.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 

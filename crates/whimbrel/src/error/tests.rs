@@ -1,15 +1,19 @@
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::Endpoint;
 
 use super::*;
 
-const PEER: Endpoint = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
+/// A peer.
+fn peer() -> Endpoint {
+    Endpoint::from(SocketAddr::from(([192, 0, 2, 1], 80)))
+}
+
 const FAILED: FailedAttempt =
     FailedAttempt { peer: None, syns: 1, lasted: Duration::ZERO, challenges: 0, soft_error: None };
 
 /// One of each.
 fn all() -> Vec<(ErrorKind, i32)> {
     let exhausted = ConnectStartError::PortsExhausted {
-        remote: PEER,
+        remote: peer(),
         first: 1,
         last: 2,
         in_use: 2,
@@ -17,11 +21,11 @@ fn all() -> Vec<(ErrorKind, i32)> {
         next: None,
     };
     let started = [
-        ConnectStartError::NoRoute(PEER),
-        ConnectStartError::NoSource(PEER),
-        ConnectStartError::NotAPeer(PEER),
-        ConnectStartError::NotLocal(PEER),
-        ConnectStartError::InUse { local: PEER, remote: PEER },
+        ConnectStartError::NoRoute(peer()),
+        ConnectStartError::NoSource(peer()),
+        ConnectStartError::NotAPeer(peer()),
+        ConnectStartError::NotLocal(peer()),
+        ConnectStartError::InUse { local: peer(), remote: peer() },
         exhausted,
     ];
     let network = FailedAttempt { soft_error: Some(SoftError::NetworkUnreachable), ..FAILED };
@@ -34,8 +38,8 @@ fn all() -> Vec<(ErrorKind, i32)> {
     ];
     let connects = started.map(ConnectError::NotStarted).into_iter().chain(attempts);
     let binds = [
-        BindError::InUse(PEER.into()),
-        BindError::NotLocal(SocketAddr::from(PEER).ip()),
+        BindError::InUse(peer().into()),
+        BindError::NotLocal(peer().addr.to_ip()),
         BindError::PortsExhausted { first: 1, last: 2 },
         BindError::AnyInUse,
     ];

@@ -1,4 +1,4 @@
-//! Errors of streams and listeners beside those of the kernel's sockets, and the reasons inside them.
+//! Errors of streams and listeners, compared with those of the kernel's sockets, and the reasons inside.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ fn bind_error(error: &io::Error) -> &BindError {
     error.get_ref().and_then(|error| error.downcast_ref()).unwrap_or_else(|| panic!("{error:?}"))
 }
 
-/// The kernel's address of a port where nobody listens.
+/// The kernel's address of a port without a listener.
 fn closed_port() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -180,7 +180,7 @@ async fn connection_reset_before_accept_is_accepted_as_by_kernel() {
 }
 
 #[tokio::test]
-async fn connect_dropped_after_handshake_is_accepted_and_ends_as_by_kernel() {
+async fn connect_dropped_after_handshake_is_accepted_and_at_its_end() {
     let world = World::new();
     let listener = world.listener().await;
     let mut connect = Box::pin(TcpStream::connect(&world.client, SERVER));
