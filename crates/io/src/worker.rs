@@ -89,12 +89,12 @@ pub struct Worker<D, P> {
 /// Reason why segments wait in the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum BatchBlock {
-    /// Until the device is writable.
-    UntilWritable,
-    /// Until this time, because no descriptor reports the end.
-    UntilTime(Instant),
-    /// Until the reader of the queue makes room and wakes the worker.
-    UntilWoken,
+    /// The device's queue is full, until its descriptor is writable.
+    DeviceFull,
+    /// The system is short of memory, which no descriptor reports: the next attempt is at this time.
+    MemoryShort(Instant),
+    /// The queue in this process is full, until its reader makes room and wakes the worker.
+    ReaderBusy,
 }
 
 /// Reason of a premature end.
@@ -295,11 +295,11 @@ impl<D: Device, P: Port> Worker<D, P> {
             }
             self.stuck = match outcome {
                 TxOutcome::Drained => None,
-                TxOutcome::Blocked => Some(BatchBlock::UntilWritable),
+                TxOutcome::Blocked => Some(BatchBlock::DeviceFull),
                 TxOutcome::Congested => {
-                    Some(BatchBlock::UntilTime(self.clock.now() + CONGESTION_PAUSE))
+                    Some(BatchBlock::MemoryShort(self.clock.now() + CONGESTION_PAUSE))
                 }
-                TxOutcome::Full => Some(BatchBlock::UntilWoken),
+                TxOutcome::Full => Some(BatchBlock::ReaderBusy),
             };
             if self.stuck.is_some() || !more {
                 return Ok(Activity::busy_if(self.shard.has_looped()));
@@ -342,7 +342,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     #[cfg(target_os = "linux")]
     fn wait(&mut self, until: &Stop) -> Result<(), WorkerError> {
         let interest = match self.stuck {
-            Some(BatchBlock::UntilWritable) => Interest::ReadWrite,
+            Some(BatchBlock::DeviceFull) => Interest::ReadWrite,
             _ => Interest::Read,
         };
         let timeout = self.next_deadline().map(|deadline| self.clock.until(deadline));
@@ -367,7 +367,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// Returns the next deadline that no descriptor reports.
     fn next_deadline(&self) -> Option<Instant> {
         let retry = match self.stuck {
-            Some(BatchBlock::UntilTime(retry)) => Some(retry),
+            Some(BatchBlock::MemoryShort(retry)) => Some(retry),
             _ => None,
         };
         Instant::earliest([

@@ -79,7 +79,7 @@ impl<D: Device, P: Port> Worker<D, P> {
             return Ok(None);
         }
         let interest = match self.stuck {
-            Some(BatchBlock::UntilWritable) => Interest::ReadWrite,
+            Some(BatchBlock::DeviceFull) => Interest::ReadWrite,
             _ => Interest::Read,
         };
         Ok(Some(PollInterest { interest, timeout }))
