@@ -149,7 +149,7 @@ impl DeviceCounters {
         let is_super = segment.gso_size > 0 && segment.payload.octets() > segment.gso_size.into();
         self.tx_frames += 1;
         self.tx_super += u64::from(is_super);
-        self.tx_octets += segment.len() as u64;
+        self.tx_bytes += segment.len() as u64;
     }
 
     /// Takes the first `count` segments of `batch`, which were sent.

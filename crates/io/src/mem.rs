@@ -129,9 +129,7 @@ impl Device for MemWire {
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
         let pending = batch.pending();
         for segment in pending {
-            self.counters.tx_frames += 1;
-            self.counters.tx_bytes += segment.len() as u64;
-            let text = segment.payload.octets(segment);
+            self.counters.count_sent(segment);
             cut(segment, |packet| self.packets.push(packet));
         }
         batch.consume(pending.len());

@@ -150,15 +150,6 @@ impl PacketWire {
         self.socket.send(frames.get(..count).unwrap_or_default())
     }
 
-    fn count_sent(&mut self, sent: &[TxSegment]) {
-        for segment in sent {
-            let cut = segment.gso_size > 0 && segment.payload.octets() > segment.gso_size.into();
-            self.counters.tx_frames += 1;
-            self.counters.tx_super += u64::from(cut);
-            self.counters.tx_bytes += segment.len() as u64;
-        }
-    }
-
     /// Handles a refused send. Returns the reason to stop, or `None` if the first segment was
     /// dropped.
     fn on_refusal(

@@ -385,7 +385,7 @@ const VALUES: [(&str, &str, Take); 10] = [
 ];
 
 /// Puts a given value in its place.
-type Take = fn(&mut Typed, Given<'_>) -> Result<(), SpecError>;
+type Take = fn(&mut Options, Given<'_>) -> Result<(), SpecError>;
 
 /// Kinds of wire of later versions.
 const PLANNED: [&str; 1] = ["xdp"];

@@ -299,13 +299,6 @@ impl Tun {
             Medium::Ethernet { .. } => EthernetHeader::LEN,
         }
     }
-
-    fn count_sent(&mut self, segment: &TxSegment) {
-        let cut = segment.gso_size > 0 && segment.payload.octets() > u32::from(segment.gso_size);
-        self.counters.tx_frames += 1;
-        self.counters.tx_super += u64::from(cut);
-        self.counters.tx_bytes += segment.len() as u64;
-    }
 }
 
 impl Device for Tun {

@@ -107,17 +107,6 @@ impl UnixWire {
         peer.send(messages.get(..count).unwrap_or_default())
     }
 
-    fn count_sent(&mut self, sent: &[TxSegment]) {
-        self.counters.tx_frames += sent.len() as u64;
-        self.counters.tx_bytes += sent.iter().map(|segment| segment.len() as u64).sum::<u64>();
-    }
-
-    fn drop_first(&mut self, batch: &mut TxBatch, count: usize, errno: i32) {
-        batch.consume(count);
-        self.counters.tx_dropped += count as u64;
-        self.counters.tx_last_error = Some(errno);
-    }
-
     /// Handles a refused send. Returns the reason to stop, or `None` if the refused segment was
     /// dropped.
     fn on_refusal(&mut self, error: &io::Error, batch: &mut TxBatch) -> Option<TxOutcome> {

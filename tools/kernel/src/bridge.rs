@@ -38,6 +38,19 @@ struct Side {
     dropped_before: u64,
 }
 
+/// A packet that one of the interfaces has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SentPacket<'a> {
+    /// Time at which its link got it.
+    pub at: Instant,
+    /// Place of the interface: 0 for the first, 1 for the second.
+    pub side: usize,
+    /// The packet, from the IP header on.
+    pub bytes: &'a Bytes,
+    /// Outcome on its link.
+    pub outcome: LinkOutcome,
+}
+
 /// Counters of the packets of one direction.
 #[derive(Clone, Debug)]
 pub struct BridgeCounters {
@@ -133,6 +146,11 @@ impl Bridge {
             missed: from.end.dropped().map(|dropped| dropped.saturating_sub(from.dropped_before)),
             refused: to.tun.counters().tx_dropped,
         })
+    }
+
+    /// Returns the clock of [`SentPacket::at`].
+    pub const fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Returns how late packets were delivered.

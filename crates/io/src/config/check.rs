@@ -34,6 +34,26 @@ pub(crate) fn check_mtu(
     if (least..=most).contains(&mtu) { Ok(()) } else { Err(ConfigError::Mtu { mtu, least, most }) }
 }
 
+/// Other addresses with the prefixes of the networks of `own` that they lie in, each once; `outside`
+/// makes the error for one that lies in none.
+pub(crate) fn within_networks(
+    own: &[InterfaceAddress],
+    others: &[Address],
+    outside: fn(Address) -> ConfigError,
+) -> Result<Vec<InterfaceAddress>, ConfigError> {
+    let mut found: Vec<InterfaceAddress> = Vec::new();
+    for &addr in others {
+        let network = own.iter().find(|address| contains(**address, addr));
+        let prefix_len = network.ok_or(outside(addr))?.prefix_len;
+        check_address(InterfaceAddress { addr, prefix_len })?;
+        if own.iter().chain(&found).any(|other| other.addr == addr) {
+            return Err(ConfigError::Twice(addr));
+        }
+        found.push(InterfaceAddress { addr, prefix_len });
+    }
+    Ok(found)
+}
+
 /// Checks that the address can be one host's in its network.
 pub(crate) fn check_address(address: InterfaceAddress) -> Result<(), ConfigError> {
     let InterfaceAddress { addr, prefix_len: len } = address;

@@ -29,7 +29,7 @@ pub struct Unfinished {
 
 whimbrel_base::sums! {
     /// Adds the counts of another part of the load.
-    Unfinished { in_flight, opening, opening_for, never_begun }
+    Unfinished { in_flight, opening, opening_for, unanswered_for, never_begun }
 }
 
 impl<T: Transport> Load<T> {
