@@ -55,9 +55,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_sent(&mut self, _window: &mut Window, _sent: &Sent) {}
 
     /// An acknowledgment arrives, in whatever phase, of something new or of something behind what is missing,
-    /// or a duplicate of one. What is lost by it, and that fast recovery begins or ends by it, is told before.
+    /// or a duplicate of one. Losses that it reveals, and the begin or end of fast recovery, are reported before.
     ///
-    /// Reno and CUBIC are told less: outside fast recovery, of something new that cwnd limited.
+    /// Reno and CUBIC hear less: outside fast recovery, of something new that cwnd limited.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
     /// True if it sets cwnd in fast recovery, too. Otherwise cwnd is what Proportional Rate Reduction (RFC
@@ -66,14 +66,14 @@ pub trait CongestionControl: Debug + Send {
         false
     }
 
-    /// True if it is to be told the rate at which text arrives ([`Ack::rate`]), and of each transmission that is
+    /// True if it hears the rate at which text arrives ([`Ack::rate`]), and each transmission that is
     /// lost ([`CongestionControl::on_lost`]). Each transmission then takes 20 bytes more. It is asked when text
     /// leaves.
     fn samples_rate(&self) -> bool {
         false
     }
 
-    /// A transmission, first or repeated, was judged lost: told before the acknowledgment by which it was, and
+    /// A transmission, first or repeated, was judged lost: reported before the acknowledgment that reveals it, and
     /// after the time-out.
     fn on_lost(&mut self, _window: &mut Window, _lost: &LostText) {}
 

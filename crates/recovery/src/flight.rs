@@ -184,42 +184,21 @@ impl Flight {
     /// the other. Returns how many bytes were sent before.
     #[inline]
     pub fn transmit(&mut self, range: Range<u64>, mss: u16, at: Instant) -> u64 {
-        if range.start < self.end() || self.holes.is_some() {
-            return self.transmit_with_holes(range, mss, at);
-        }
-        self.records.push(range.end, mss, at);
-        0
-    }
-
-    #[inline(never)]
-    fn transmit_with_holes(&mut self, range: Range<u64>, mss: u16, at: Instant) -> u64 {
-        let before = self.pipe();
         let again = if range.start < self.end() {
             self.repair(range.start..range.end.min(self.end()), at)
         } else {
             0
         };
         self.records.push(range.end, mss, at);
-        let after = self.pipe();
-        if let Some(holes) = &mut self.holes
-            && let Some(rates) = &mut holes.rates
-        {
-            let snapshot = rates.on_sent(before, after, at);
-            if again > 0 {
-                holes.repairs.set_snapshot(range.start, snapshot);
-            }
-            if rates.sent.len() < self.records.sent.len() {
-                rates.sent.push_back(snapshot);
-            } else if let Some(last) = rates.sent.back_mut().filter(|_| again == 0) {
-                // It joined the record of another.
-                *last = Snapshot::NONE;
-            }
-        }
         again
     }
 
     #[cold]
     fn repair(&mut self, range: Range<u64>, at: Instant) -> u64 {
+        let in_flight = self.pipe();
+        if let Some(rates) = self.rates() {
+            rates.before_repair = Some(in_flight);
+        }
         self.holes().repair(range.clone(), at);
         range.end - range.start
     }
@@ -258,7 +237,7 @@ impl Flight {
         delivered.segment = ended.segment;
         let left = self.records.sent.len();
         if let Some(rates) = self.rates() {
-            let gone = rates.sent.len() - left;
+            let gone = rates.sent.len().saturating_sub(left);
             rates.sent.drain(..gone);
         }
         delivered
@@ -332,6 +311,29 @@ impl Flight {
         self.holes = self.holes.take().filter(|holes| is_sampled || !holes.are_none(una));
     }
 
+    /// Takes a sample of the delivery for `range`, if it is sampled: the range has just been handed to
+    /// [`Flight::transmit`], which returned `again`.
+    #[inline(never)]
+    pub fn sample(&mut self, range: &Range<u64>, again: u64, at: Instant) {
+        let after = self.pipe();
+        let records = self.records.sent.len();
+        let Some(holes) = &mut self.holes else { return };
+        let Some(rates) = &mut holes.rates else { return };
+        let new = (range.end - range.start - again) as u32;
+        let before = rates.before_repair.take().unwrap_or_else(|| after.saturating_sub(new));
+        let snapshot = rates.on_sent(before, after, at);
+        if again > 0 {
+            holes.repairs.set_snapshot(range.start, snapshot);
+        }
+        if rates.sent.len() < records {
+            rates.sent.resize(records - 1, Snapshot::NONE);
+            rates.sent.push_back(snapshot);
+        } else if let Some(last) = rates.sent.back_mut().filter(|_| new > 0) {
+            // It joined the record of another.
+            *last = Snapshot::NONE;
+        }
+    }
+
     /// The application has no more to send than what is in flight.
     pub fn note_app_limited(&mut self) {
         let in_flight = self.pipe();
@@ -346,7 +348,7 @@ impl Flight {
         self.rates()?.take(now, min_rtt)
     }
 
-    /// The transmission that was judged lost next, of those that nobody asked for yet.
+    /// Takes the report of the transmission that was judged lost first, of those not taken yet.
     pub fn next_loss(&mut self) -> Option<LostText> {
         self.rates()?.next_loss()
     }

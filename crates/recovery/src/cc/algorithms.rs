@@ -18,7 +18,7 @@ impl Algorithm {
         (self.0 as usize) < Self::OURS.len()
     }
 
-    /// True if it is told of each acknowledgment, and not only of what cwnd limited.
+    /// True if it hears each acknowledgment, and not only of what cwnd limited.
     #[inline]
     pub const fn hears_all(self) -> bool {
         !self.is_ours()

@@ -109,8 +109,8 @@ impl Control<'_> {
         }
     }
 
-    /// The same of an acknowledgment that is no reason to let the window grow: in fast recovery, or of nothing
-    /// new below what is missing. Only [who hears all](Algorithm::hears_all) is told.
+    /// Reports an acknowledgment that is no reason to let the window grow, in fast recovery or of nothing new below
+    /// what is missing, to an algorithm that [hears all](Algorithm::hears_all).
     pub fn on_other_ack(&mut self, ack: impl FnOnce() -> Ack) {
         if self.window.algorithm.hears_all() {
             self.dispatch_ack(&ack());
@@ -127,7 +127,7 @@ impl Control<'_> {
         self.state.kept(self.window.algorithm).on_ack(self.window, ack);
     }
 
-    /// True if the algorithm is to be told of rates: [`CongestionControl::samples_rate`].
+    /// True if the algorithm asks for rates: [`CongestionControl::samples_rate`].
     pub fn samples_rate(&self) -> bool {
         matches!(&self.state.kept, Some(Kept::Added(added)) if added.samples_rate())
     }

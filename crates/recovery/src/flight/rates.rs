@@ -46,7 +46,7 @@ impl Snapshot {
     }
 }
 
-/// What was delivered of a flight, and lost.
+/// The delivery of a flight, and its losses.
 #[derive(Debug)]
 pub(super) struct Rates {
     /// One for each first transmission that is not acknowledged.
@@ -63,7 +63,9 @@ pub(super) struct Rates {
     app_limited: Option<u64>,
     /// Of what the acknowledgment under way tells of, the transmission that was the last to leave.
     newest: Option<(Transmission, Snapshot)>,
-    /// Transmissions that were judged lost, until somebody asks.
+    /// Bytes that were in flight before a repair left which is not sampled yet.
+    pub(super) before_repair: Option<u32>,
+    /// Transmissions that were judged lost, until their reports are taken.
     losses: VecDeque<LostText>,
 }
 
@@ -78,6 +80,7 @@ impl Rates {
             first_at: Instant::ZERO,
             app_limited: None,
             newest: None,
+            before_repair: None,
             losses: VecDeque::new(),
         }
     }
@@ -136,7 +139,7 @@ impl Rates {
         self.losses.pop_front()
     }
 
-    /// The losses nobody asked for yet were none of the network's.
+    /// The losses whose reports are not taken were none of the network's.
     pub(super) fn forget_losses(&mut self) {
         let bytes = take(&mut self.losses).iter().map(|lost| u64::from(lost.bytes)).sum::<u64>();
         self.lost -= bytes;

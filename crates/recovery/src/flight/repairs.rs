@@ -51,7 +51,7 @@ impl Repairs {
         }
     }
 
-    /// What is remembered of the delivery when the one that begins at `start` left.
+    /// Sets the snapshot of the repair that begins at `start`.
     pub(super) fn set_snapshot(&mut self, start: u64, snapshot: Snapshot) {
         if let Some(repair) = self.by_start.get_mut(&start) {
             repair.snapshot = snapshot;

@@ -123,7 +123,7 @@ impl State {
         control.on_ack(acked.text, |limited| self.heard(flight, acked, rtt, limited));
     }
 
-    /// It is told of an acknowledgment that lets no window grow.
+    /// Reports an acknowledgment that lets no window grow.
     fn note_other_ack(&self, flight: &mut Flight, control: &mut Control<'_>, acked: &Acked) {
         let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
         control.on_other_ack(|| self.heard(flight, acked, trip.or(acked.rtt), 0));
@@ -290,7 +290,7 @@ impl State {
     }
 }
 
-/// The congestion control is told of each transmission that was judged lost, if it asks for that.
+/// Reports each transmission that was judged lost, to an algorithm that asks for that.
 fn tell_losses(flight: &mut Flight, control: &mut Control<'_>, mss: u32) {
     while let Some(lost) = flight.next_loss() {
         control.on_lost(&lost, mss);

@@ -208,7 +208,7 @@ fn division_of_acknowledgments_gains_nothing() {
 }
 
 #[test]
-fn train_of_half_a_round_trip_quarters_growth_and_of_a_whole_one_ends_slow_start() {
+fn long_train_quarters_growth_and_then_ends_slow_start() {
     let mut sender = Sender::new();
     for segments in [10, 20, 40] {
         assert_eq!(sender.round_at_a_segment_a_millisecond(), segments);

@@ -36,7 +36,9 @@ impl Sampled {
     fn send(&mut self, segments: Range<u64>) {
         let now = self.instant();
         for segment in segments {
-            self.flight.transmit(segment * MSS..(segment + 1) * MSS, MSS as u16, now);
+            let range = segment * MSS..(segment + 1) * MSS;
+            let again = self.flight.transmit(range.clone(), MSS as u16, now);
+            self.flight.sample(&range, again, now);
             self.flight.check().expect("nothing is wrong");
         }
     }
@@ -76,7 +78,7 @@ fn what_was_sent_to_an_idle_path_is_measured_from_then_on() {
 }
 
 #[test]
-fn the_longer_of_the_times_of_sending_and_of_acknowledging_counts() {
+fn interval_is_longer_of_send_and_ack_times() {
     let mut it = Sampled::new();
     // Sent over 60 ms, and acknowledged within 10: acknowledgments were held up.
     for (millis, segment) in [(0, 0), (20, 1), (40, 2), (60, 3)] {
@@ -99,7 +101,7 @@ fn an_interval_below_the_least_round_trip_is_no_measure() {
 }
 
 #[test]
-fn of_what_sack_names_and_what_is_acknowledged_later_each_byte_counts_once() {
+fn byte_named_and_then_acknowledged_counts_once() {
     let mut it = Sampled::new();
     it.send(0..5);
     assert_eq!(Sampled::measured(it.at(100).sack(2..4)), (2 * MSS, 100));
@@ -130,7 +132,7 @@ fn a_repair_is_measured_from_when_it_left() {
 }
 
 #[test]
-fn each_transmission_that_is_lost_is_told_with_what_was_in_flight_then() {
+fn lost_transmission_is_reported_with_its_snapshot() {
     let mut it = Sampled::new();
     it.send(0..4);
     it.flight.lose(0..2 * MSS);
@@ -191,7 +193,8 @@ fn of_single_bytes_that_share_a_record_none_is_measured() {
     let mut it = Sampled::new();
     let now = it.instant();
     for byte in 0..3_000 {
-        it.flight.transmit(byte..byte + 1, 1, now);
+        let again = it.flight.transmit(byte..byte + 1, 1, now);
+        it.flight.sample(&(byte..byte + 1), again, now);
     }
     it.flight.check().expect("nothing is wrong");
     it.at(100).flight.acknowledge(3_000, &mut Delivered::default());

@@ -78,7 +78,7 @@ impl Sender {
         sender
     }
 
-    /// The same with an algorithm that is told of all.
+    /// So many segments are in flight, and the algorithm hears all.
     pub(super) fn with_algorithm(segments: u32, make: MakeAlgorithm) -> Self {
         let mut sender = Self::with(segments);
         let mut algorithms = Algorithms::default();

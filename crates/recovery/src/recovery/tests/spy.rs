@@ -1,4 +1,4 @@
-//! What an algorithm is told of while something is missing, and what it may set then.
+//! The reports that an algorithm hears while something is missing, and the window that it may set then.
 
 use std::boxed::Box;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::cc::{Ack, CongestionControl, Loss, MakeAlgorithm, Phase, Timeout, Win
 /// The phase, the bytes that arrived and those that are in flight still, of each acknowledgment.
 type Heard = Arc<Mutex<Vec<(Phase, u32, u32)>>>;
 
-/// It leaves the window as it is, and notes what it is told.
+/// An algorithm that notes what it hears, and sets no window.
 #[derive(Debug)]
 struct Spy {
     heard: Heard,
@@ -20,7 +20,7 @@ struct Spy {
 
 impl CongestionControl for Spy {
     fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
-        let mut heard = self.heard.lock().expect("nobody panicked");
+        let mut heard = self.heard.lock().expect("no panic");
         heard.push((ack.phase, ack.arrived, ack.in_flight));
     }
 
@@ -43,7 +43,7 @@ fn sender(segments: u32, sets_cwnd: bool) -> (Sender, Heard) {
 }
 
 fn take(heard: &Heard) -> Vec<(Phase, u32, u32)> {
-    std::mem::take(&mut heard.lock().expect("nobody panicked"))
+    std::mem::take(&mut heard.lock().expect("no panic"))
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn pair() -> (Pair, Arc<Mutex<Heard>>) {
     pair_with(false)
 }
 
-/// The same; with or without samples of the delivery rate.
+/// A pair whose client sends by [`FourSegments`], with or without samples of the delivery rate.
 fn pair_with(samples_rate: bool) -> (Pair, Arc<Mutex<Heard>>) {
     // A loss probe may exceed the window by a segment.
     let tunables = Tunables { loss_probe: false, ..Tunables::default() };
@@ -178,21 +178,21 @@ fn algorithm_is_told_of_each_byte_once_at_one_percent_loss() {
     for samples_rate in [false, true] {
         let (mut pair, heard) = pair_with(samples_rate);
         pair.lose = |number, flying| !flying.text.is_empty() && number % 100 == 5;
-        let mut octets = 0;
+        let mut written = 0;
         for _ in 0..10 {
-            octets += pair.write(Which::Client, &pattern(60_000)) as u32;
+            written += pair.write(Which::Client, &pattern(60_000)) as u32;
             pair.run_for(Duration::from_secs(10));
         }
-        let heard = heard.lock().expect("nobody panicked");
+        let heard = heard.lock().expect("no panic");
         assert_eq!(
-            (octets, heard.delivered, heard.arrived),
-            (600_000, octets, octets),
+            (written, heard.delivered, heard.arrived),
+            (600_000, written, written),
             "{heard:?}"
         );
         assert!(heard.loss_events >= 2, "{heard:?}");
         assert!(heard.in_recovery >= heard.loss_events, "{heard:?}");
         if samples_rate {
-            assert_eq!(heard.lost, heard.sent - octets, "what is lost is sent again: {heard:?}");
+            assert_eq!(heard.lost, heard.sent - written, "what is lost is sent again: {heard:?}");
             assert!(heard.rates[0] >= 100 && heard.rates[1] >= 1, "{heard:?}");
         } else {
             assert_eq!((heard.lost, heard.rates), (0, [0; 2]));

@@ -101,7 +101,7 @@ impl Sender {
     /// grows.
     #[inline]
     pub fn on_plain_ack(&mut self, cx: &Env, acked: &Acknowledged, queue: &mut SendQueue) {
-        let in_flight = queue.flight.pipe();
+        let (in_flight, delivered) = (queue.flight.pipe(), acked.octets);
         queue.control(&mut self.window).on_ack(acked.bytes, |limited| Ack {
             now: cx.now,
             delivered: acked.bytes,
@@ -133,9 +133,11 @@ impl Sender {
         if delivered.is_reordered {
             self.note_reordering(cx);
         }
-        self.note_app_limited(queue);
         let text = arrival.acked.map_or(0, |acked| acked.bytes);
         let unsent = self.has_unsent(Some(queue));
+        if !unsent {
+            queue.note_all_sent(self.window.cwnd, self.mss);
+        }
         let acked = Acked {
             advances: arrival.acked.is_some(),
             text,

@@ -31,19 +31,6 @@ impl Sender {
         }
     }
 
-    /// Tells the samples of the delivery rate if all was sent, and more could have been.
-    pub fn note_app_limited(&self, queue: &mut SendQueue) {
-        // draft-ietf-ccwg-bbr, CheckIfApplicationLimited: "if (NoUnsentData() && C.pending_transmissions == 0 &&
-        // C.inflight < C.cwnd && C.lost_out <= C.retrans_out)"
-        if queue.flight.is_sampled()
-            && !self.has_unsent(Some(queue))
-            && !queue.flight.has_lost()
-            && self.pipe(Some(queue)) < self.window.cwnd
-        {
-            queue.flight.note_app_limited();
-        }
-    }
-
     /// Switches Nagle's algorithm off or on.
     pub fn set_nagle(&mut self, nagle: Nagle) {
         self.flags.set_if(Flags::NO_DELAY, nagle == Nagle::Off);
@@ -96,10 +83,7 @@ impl Sender {
 
     /// Text is about to be queued.
     #[inline]
-    pub fn on_text(&mut self, cx: &Env, mut queue: Option<&mut SendQueue>) {
-        if let Some(queue) = queue.as_deref_mut().filter(|_| !self.window.algorithm().is_ours()) {
-            self.note_app_limited(queue);
-        }
+    pub fn on_text(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
         if self.is_idle() && queued(queue.as_deref()) == 0 {
             self.restart_after_idle(cx, queue);
         }

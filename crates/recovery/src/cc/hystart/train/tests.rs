@@ -1,4 +1,4 @@
-//! Where a train begins and ends.
+//! Trains that begin, go on and end.
 
 use super::Train;
 
