@@ -1,10 +1,10 @@
-//! A queue that serves sources in rounds: whoever puts much in it waits for itself.
+//! A queue that serves sources in rounds, so that a source with much work waits for itself.
 
 use alloc::collections::BTreeMap;
 
 use crate::source::Source;
 
-/// Pieces of work that wait. Each round serves each source once, and who comes is in the next round: so the
+/// Pieces of work that wait. Each round serves each source once, and a new piece is in the next round: so the
 /// first piece of a source waits for two of each other source at most, and none waits for ever. Each
 /// operation takes a few look-ups in trees.
 #[derive(Debug)]

@@ -122,6 +122,6 @@ impl Transport for TestTransport {
 
     fn remote(&self, id: u32) -> Option<Endpoint> {
         let host = self.connections.get(id as usize)?.host;
-        Some(Endpoint::new(Address::from_v4_octets([10, 0, 0, host]), 4_711))
+        Some(Endpoint::new(Address::from(core::net::Ipv4Addr::new(10, 0, 0, host)), 4_711))
     }
 }

@@ -88,11 +88,11 @@ impl LinkConfig {
                 return Err(ConfigError::NeedsRate { key: "ack-filter", value: ON.into() });
             }
         }
-        if self.rate.is_none() {
-            if let QueueLimit::Bdp(thousandths) = self.queue {
-                let value = alloc::format!("{}bdp", f64::from(thousandths) / 1_000.0);
-                return Err(ConfigError::NeedsRate { key: "queue", value });
-            }
+        if self.rate.is_none()
+            && let QueueLimit::Bdp(thousandths) = self.queue
+        {
+            let value = alloc::format!("{}bdp", f64::from(thousandths) / 1_000.0);
+            return Err(ConfigError::NeedsRate { key: "queue", value });
         }
         let too_long = |step: &&Step| matches!(step.change, Change::Mtu(mtu) if mtu > self.mtu);
         if let Some(Step { at, change: Change::Mtu(step) }) = self.steps.iter().find(too_long) {

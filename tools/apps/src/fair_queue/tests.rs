@@ -1,11 +1,12 @@
 use alloc::vec::Vec;
+use core::net::Ipv4Addr;
 
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
 
 fn source(host: u8) -> Source {
-    Source::of(Some(Endpoint::new(Address::from_v4_octets([10, 0, 0, host]), 1)))
+    Source::of(Some(Endpoint::new(Address::from(Ipv4Addr::new(10, 0, 0, host)), 1)))
 }
 
 /// Adds a piece of each of these sources.
@@ -27,7 +28,7 @@ fn sources_take_turns() {
     let mut queue = FairQueue::default();
     add(&mut queue, &[1, 1, 1, 1, 2, 2, 3]);
     assert_eq!([(); 4].map(|()| next(&mut queue).unwrap()), [1, 2, 3, 1]);
-    // Whoever comes now is in the next round.
+    // A new source is in the next round.
     add(&mut queue, &[4, 4]);
     assert_eq!([(); 5].map(|()| next(&mut queue).unwrap()), [2, 1, 4, 1, 4]);
     assert!(next(&mut queue).is_none() && queue.is_empty());
@@ -69,7 +70,7 @@ fn past_sources_are_forgotten() {
     let mut queue = FairQueue::default();
     add(&mut queue, &[0; 10]);
     for turn in 0..10_000_u32 {
-        let at = Endpoint::new(Address::from(core::net::Ipv4Addr::from_bits(turn)), 1);
+        let at = Endpoint::new(Address::from(Ipv4Addr::from_bits(turn)), 1);
         let ticket = queue.ticket(Source::of(Some(at)));
         queue.wait(ticket, 1);
         queue.pop();

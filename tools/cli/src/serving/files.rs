@@ -144,7 +144,7 @@ impl FileRoot {
         name: &str,
         source: Source,
     ) -> Result<ActiveUpload, Response> {
-        // Whoever is refused causes no file.
+        // A refused upload makes no file.
         self.upload_table.check(source)?;
         // An upload that cannot begin displaces none.
         let upload = FileUpload::begin(parent, name, &self.file_cache, &self.uploading)?;

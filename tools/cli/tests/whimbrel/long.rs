@@ -116,7 +116,7 @@ fn script(name: &str, script: &str) -> String {
     text
 }
 
-/// What a killed script leaves is removed, also a namespace that a child of it makes afterwards.
+/// The guard of a killed script also removes a namespace that a child of it makes afterwards.
 #[test]
 fn guard_removes_namespace_made_after_its_owner_ended() {
     if Net::new().is_none() {

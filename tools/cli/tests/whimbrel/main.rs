@@ -91,6 +91,7 @@ mod tour;
 mod trace;
 #[cfg(test)]
 mod uploads;
+#[cfg(test)]
 mod web;
 #[cfg(test)]
 mod widths;

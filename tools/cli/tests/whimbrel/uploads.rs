@@ -1,7 +1,7 @@
 //! `whimbrel serve --upload` while one client holds all places of uploads.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -69,7 +69,7 @@ struct Client {
 
 impl Client {
     fn new(host: u8, server: &Server, says: &[u8]) -> Self {
-        let local = Some(Address::from_v4_octets([127, 0, 0, host]));
+        let local = Some(Address::from(Ipv4Addr::new(127, 0, 0, host)));
         let mut sockets = KernelSockets::new().unwrap();
         let options = KernelOptions { local, ..KernelOptions::default() };
         let id = sockets.connect(server.at.into(), &options).unwrap();

@@ -34,12 +34,12 @@ fn log_line_has_combined_format() {
 fn peer_text_is_escaped_in_log_line() {
     let hostile = LoggedExchange {
         request: b"GET /\"\\\x1b[2J\xff HTTP/1.1".to_vec(),
-        agent: Some(b"a\nb".to_vec()),
+        agent: Some(b"a\nb\x7f".to_vec()),
         ..exchange()
     };
     let line = line(&hostile, 0);
     assert!(line.contains(r#""GET /\"\\\x1b[2J\xff HTTP/1.1" 200"#), "{line}");
-    assert!(line.ends_with("\"a\\x0ab\"\n") && line.lines().count() == 1, "{line}");
+    assert!(line.ends_with("\"a\\x0ab\\x7f\"\n") && line.lines().count() == 1, "{line}");
 }
 
 /// A disk that blocks writes until `release` gets a message.
@@ -128,6 +128,7 @@ fn lines_have_room_again_once_disk_goes_on() {
     while log.0.lock().lines > 0 {
         thread::yield_now();
     }
+    assert!(log.0.lock().of_sources.is_empty(), "written lines count for no source");
     log.note(&LoggedExchange { request: b"GET /later HTTP/1.1".to_vec(), ..exchange() });
     assert!(log.finish().lost >= 1_000);
     let written = String::from_utf8(written.lock().unwrap().clone()).unwrap();
@@ -143,8 +144,48 @@ fn shutdown_does_not_wait_for_stuck_disk() {
         thread::yield_now();
     }
     log.note(&exchange());
-    assert_eq!(log.finish(), LogLines { written: 0, lost: 2 });
+    for _ in 0..2 {
+        assert_eq!(log.finish(), LogLines { written: 0, lost: 2 }, "each is lost once");
+    }
     drop(go);
+}
+
+#[test]
+fn source_may_have_as_much_as_it_leaves() {
+    let source =
+        |host| Source::of(Some(Endpoint::new(Address::from(Ipv4Addr::new(10, 9, 0, host)), 4711)));
+    let line = |bytes| "x".repeat(bytes);
+    let mut state = State::default();
+    assert!(!state.push(source(1), &line(ROOM / 2 + 1)));
+    assert!(state.push(source(1), &line(ROOM / 2)));
+    assert!(!state.push(source(1), "x"));
+    assert!(state.push(source(2), &line(ROOM / 4)));
+    // Longer than all that is left.
+    assert!(!state.push(source(3), &line(ROOM / 2)));
+    assert!(state.push(source(3), "x"));
+    assert_eq!((state.waiting.len(), state.lines), (ROOM / 4 * 3 + 1, 3));
+}
+
+#[test]
+fn log_is_appended_to_its_file_and_lines_after_its_end_are_lost() {
+    let path = std::env::temp_dir().join(format!("whimbrel-log-{}", std::process::id()));
+    std::fs::write(&path, "a line that was there\n").unwrap();
+    let mut log = AccessLog::open(&path).unwrap();
+    log.note(&exchange());
+    assert_eq!(log.finish(), LogLines { written: 1, lost: 0 });
+    log.note(&exchange());
+    assert_eq!(log.finish(), LogLines { written: 1, lost: 1 });
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(text.starts_with("a line that was there\n10.9.0.1 - - ["), "{text}");
+    assert_eq!(text.lines().count(), 2, "{text}");
+}
+
+#[test]
+fn dash_means_standard_output() {
+    AccessLog::open(Path::new("-")).unwrap();
+    assert!(!Path::new("-").exists() && is_standard_output(&Some("-".into())));
+    assert!(!is_standard_output(&None) && !is_standard_output(&Some("./-".into())));
 }
 
 #[test]

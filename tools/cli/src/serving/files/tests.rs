@@ -1,3 +1,4 @@
+use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -283,7 +284,7 @@ fn upload_that_cannot_begin_displaces_none() {
     let mut site = folder.site(Uploads::Allowed);
     let put = |path: &str| format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n");
     let mut respond = |path: &str, host: u8| {
-        let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, host]), 1);
+        let at = Endpoint::new(Address::from(Ipv4Addr::new(10, 0, 0, host)), 1);
         let (head, limits) = (put(path), Limits::default());
         http::head::respond(&mut site, head.as_bytes(), &limits, 1_000, Source::of(Some(at)))
     };

@@ -58,6 +58,13 @@ pub(super) struct Answerer<S> {
     pub(super) long: LongPlace,
 }
 
+/// The client of a stream.
+struct StreamClient {
+    /// Bytes that its connection takes at once.
+    at_once: usize,
+    source: Source,
+}
+
 /// The body of an answer.
 pub(super) struct Reply<S> {
     shared: Rc<Shared<S>>,
@@ -152,11 +159,11 @@ impl<S> Shared<S> {
 
 impl<S: Site> Shared<S> {
     /// Returns the site's answer to a request, once its body has come or is not wanted; with the rest
-    /// of the body. The client is what it takes at once, and its source.
+    /// of the body.
     async fn respond(
         &self,
         request: Request<Incoming>,
-        client: (usize, Source),
+        client: StreamClient,
         long: &LongPlace,
     ) -> (http::Response, Incoming) {
         let answer = self.answer(&request, client);
@@ -178,11 +185,8 @@ impl<S: Site> Shared<S> {
         (response, body)
     }
 
-    fn answer(
-        &self,
-        request: &Request<Incoming>,
-        (at_once, source): (usize, Source),
-    ) -> SiteResponse {
+    fn answer(&self, request: &Request<Incoming>, client: StreamClient) -> SiteResponse {
+        let StreamClient { at_once, source } = client;
         let (head, mut site) = (head(request), self.site.clone());
         self.spend(site.cost());
         http::head::respond(&mut site, &head, &self.limits, at_once, source)
@@ -236,8 +240,8 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
         Box::pin(async move {
             let bodiless = request.method() == Method::HEAD;
             let exchange = shared.exchange_log.is_some().then(|| exchange(&request, peer));
-            let (response, unread) =
-                shared.respond(request, (room.at_once(), Source::of(peer)), &long).await;
+            let client = StreamClient { at_once: room.at_once(), source: Source::of(peer) };
+            let (response, unread) = shared.respond(request, client, &long).await;
             if !shared.think.is_zero() {
                 ThinkDelay { shared: &shared, place: None }.await;
             }

@@ -1,3 +1,4 @@
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
@@ -41,7 +42,7 @@ impl Uploads {
 }
 
 fn source(host: u8) -> Source {
-    Source::of(Some(Endpoint::new(Address::from_v4_octets([10, 0, 0, host]), 1)))
+    Source::of(Some(Endpoint::new(Address::from(Ipv4Addr::new(10, 0, 0, host)), 1)))
 }
 
 /// Which uploads gave way.

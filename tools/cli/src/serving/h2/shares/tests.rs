@@ -21,4 +21,7 @@ fn greatest_connection_of_greatest_source_gives_way() {
     (2..5).for_each(|place| shares.change(source(2), place, if place == 3 { 0 } else { 40 }, 0));
     assert_eq!((shares.held(), shares.greatest()), (0, None));
     assert!(shares.of_sources.is_empty() && shares.connections.is_empty());
+    // A single byte counts, too.
+    shares.change(source(3), 9, 0, 1);
+    assert_eq!((shares.held(), shares.greatest()), (1, Some(9)));
 }
