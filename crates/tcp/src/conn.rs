@@ -1,10 +1,16 @@
 //! A connection: the record of a flow that carries data (RFC 9293 3.3.1's TCB).
 //!
 //! LISTEN, passive SYN-RECEIVED and TIME-WAIT have records of their own and never come here. The
-//! record is one piece of at most 232 bytes; what it buffers is in [`Buffers`], which are there only
-//! while something is in them. Two halves do the work, a [`Sender`] and a
-//! [`Receiver`]: their fields are their own. The connection joins them with
-//! state, closing and timers.
+//! record is one piece of at most 232 bytes; the text that it buffers is in [`Buffers`], which are there
+//! only while something is in them.
+//!
+//! It has three layers, each a field of the next, and none calls the one above it:
+//!
+//! | type | holds | does |
+//! |---|---|---|
+//! | `Tcb` | addresses, state, [`Sender`](crate::send::Sender), [`Receiver`](crate::recv::Receiver), options, counts, buffers | says what may be sent and received now |
+//! | `Transfer` | a `Tcb`, timers, timestamps | makes segments, repeats them, takes acknowledgments |
+//! | [`Connection`] | a `Transfer` | judges arrivals and ICMP errors, opens, closes; the calls of a host |
 //!
 //! A segment's way is [`Connection::on_segment`]; whatever happened, [`Connection::wants_transmit`]
 //! then says whether there is something to send, and [`Connection::poll_transmit`] makes it.

@@ -39,13 +39,13 @@ impl Connection {
     /// Memory is short, and our SYN-ACK announced no more than this.
     #[inline]
     pub fn narrow(&mut self, window: WindowSize) {
-        self.transfer.tcb.narrow(window)
+        self.transfer.tcb.narrow(window);
     }
 
     /// Sends FIN after what was written; reading goes on (RFC 9293 3.10.4).
     #[inline]
     pub fn shutdown(&mut self, cx: &mut Context) {
-        self.transfer.shutdown(cx)
+        self.transfer.shutdown(cx);
     }
 
     /// Returns the part of this connection that a TIME-WAIT record keeps.
@@ -57,7 +57,7 @@ impl Connection {
     /// The SYN is to bring this. To be called before anything is sent.
     #[inline]
     pub fn open_fast(&mut self, cx: &mut Context, syn: FastSyn) {
-        self.transfer.tcb.open_fast(cx, syn)
+        self.transfer.tcb.open_fast(cx, syn);
     }
 
     /// The number of bytes of text the SYN has room for, before it is sent; none without a cookie
@@ -70,33 +70,33 @@ impl Connection {
     /// The text of the SYN, as much of it as there is room for: the application can read it.
     #[inline]
     pub fn take_syn_text(&mut self, cx: &mut Context, syn: &RxSegment<'_>) {
-        self.transfer.tcb.take_syn_text(cx, syn)
+        self.transfer.tcb.take_syn_text(cx, syn);
     }
 
     /// The connection's path leads over a route of which this is known. To be called before anything is
     /// sent or set.
     #[inline]
     pub fn take_metrics(&mut self, cx: &Context, metrics: &RouteMetrics) {
-        self.transfer.tcb.take_metrics(cx, metrics)
+        self.transfer.tcb.take_metrics(cx, metrics);
     }
 
     /// Takes what was set on its listener, the window that the SYN-ACK announced included.
     #[inline]
     pub fn inherit(&mut self, cx: &mut Context, options: &SocketOptions) {
-        self.transfer.inherit(cx, options)
+        self.transfer.inherit(cx, options);
     }
 
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
     /// older than that is not for this one (RFC 7323 B.2).
     #[inline]
     pub fn reuse_time_wait(&mut self, cx: &Context, recent: u32) {
-        self.transfer.reuse_time_wait(cx, recent)
+        self.transfer.reuse_time_wait(cx, recent);
     }
 
     /// Takes all of `options`; the MSS only if our SYN is not out yet.
     #[inline]
     pub fn set_options(&mut self, cx: &mut Context, options: &SocketOptions) {
-        self.transfer.set_options(cx, options)
+        self.transfer.set_options(cx, options);
     }
 
     /// True if there is something to send now.
@@ -146,25 +146,25 @@ impl Connection {
     /// Holds back segments that are not full, or lets them go.
     #[inline]
     pub fn set_cork(&mut self, cx: &Context, cork: Cork) {
-        self.transfer.set_cork(cx, cork)
+        self.transfer.set_cork(cx, cork);
     }
 
     /// Probes the connection when it is silent, or stops to.
     #[inline]
     pub fn set_keep_alive(&mut self, cx: &Context, keep_alive: KeepAlive) {
-        self.transfer.set_keep_alive(cx, keep_alive)
+        self.transfer.set_keep_alive(cx, keep_alive);
     }
 
     /// From now on this algorithm sets the congestion window, beginning with what it is.
     #[inline]
     pub fn set_congestion_control(&mut self, algorithm: Algorithm) {
-        self.transfer.tcb.set_congestion_control(algorithm)
+        self.transfer.tcb.set_congestion_control(algorithm);
     }
 
     /// The number of bytes may wait to be acknowledged. What is there beyond a lesser size stays.
     #[inline]
     pub fn set_send_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
-        self.transfer.tcb.set_send_size(cx, size)
+        self.transfer.tcb.set_send_size(cx, size);
     }
 
     /// The number of bytes may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
@@ -173,7 +173,7 @@ impl Connection {
     /// taken as it is.
     #[inline]
     pub fn set_recv_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
-        self.transfer.tcb.set_recv_size(cx, size)
+        self.transfer.tcb.set_recv_size(cx, size);
     }
 
     /// Bytes to be read up to the end of the peer's urgent data, if any of it is still to come.
@@ -196,7 +196,7 @@ impl Connection {
     }
 
     /// Takes from the front of `data` what there is room for. Less than all of it: a
-    /// [`Signals::WRITABLE`] follows.
+    /// [`Signals::WRITABLE`](super::Signals::WRITABLE) follows.
     #[inline]
     pub fn write(&mut self, cx: &mut Context, data: &mut Bytes) -> Result<usize, WriteClosed> {
         self.transfer.write(cx, data)
@@ -230,6 +230,6 @@ impl Connection {
     /// Probes the connection when it is silent (`SO_KEEPALIVE`).
     #[inline]
     pub fn start_keep_alive(&mut self, cx: &Context) {
-        self.transfer.start_keep_alive(cx)
+        self.transfer.start_keep_alive(cx);
     }
 }

@@ -478,7 +478,7 @@ impl Sender {
             self.note_repair(cx, bytes, repaired, queue);
         }
         let in_flight = queue.flight.pipe();
-        let sent = Sent { now: cx.now, bytes: bytes, in_flight, mss: u32::from(self.mss) };
+        let sent = Sent { now: cx.now, bytes, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
         // What a fresh connection may send at once need not wait.
         let is_paced = cx.tunables.pacing || !self.algorithm().is_ours();
