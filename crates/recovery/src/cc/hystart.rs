@@ -101,7 +101,8 @@ impl HyStart {
         if round_trip == INFINITY {
             return false;
         }
-        let ended = self.train.on_ack(ack.now.as_micros() as u32, round_trip / GAP_DIVISOR);
+        let ended =
+            self.train.on_ack(ack.now.as_micros() as u32, (round_trip / GAP_DIVISOR).min(MOST_GAP));
         if ended.is_some_and(|length| length <= round_trip / 2) && self.css_baseline == OF_TRAIN {
             (self.css_baseline, self.css_rounds) = (INFINITY, 0);
         }
@@ -176,8 +177,10 @@ const MIN_RTT_DIVISOR: u32 = 8;
 const N_RTT_SAMPLE: u8 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u8 = 5;
-/// A train ends where nothing arrives for this part of a round trip.
+/// A train ends where nothing arrives for this part of a round trip, or for two milliseconds: reordering and
+/// jitter spread the acknowledgments of a window that fills no path.
 const GAP_DIVISOR: u32 = 8;
+const MOST_GAP: u32 = 2_000;
 
 #[cfg(test)]
 mod tests;

@@ -40,6 +40,20 @@ impl SendQueue {
         Control { window, state: &mut self.cc }
     }
 
+    /// Notes for samples of the delivery rate that all was sent, in segments of `mss` bytes: unless `cwnd` is full,
+    /// the application limits the sender.
+    #[inline(never)]
+    pub fn note_all_sent(&mut self, cwnd: u32, mss: u16) {
+        // draft-ietf-ccwg-bbr, CheckIfApplicationLimited: "if (NoUnsentData() && C.pending_transmissions == 0 &&
+        // C.inflight < C.cwnd && C.lost_out <= C.retrans_out)"
+        if self.flight.is_sampled()
+            && !self.flight.has_lost()
+            && self.recovery.pipe(&self.flight, u32::from(mss)) < cwnd
+        {
+            self.flight.note_app_limited();
+        }
+    }
+
     /// Clears everything, and keeps the room.
     #[inline]
     pub fn clear(&mut self) {

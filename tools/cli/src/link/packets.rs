@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use whimbrel_io::tap::Witness;
+use whimbrel_io::tap::ErrorHandler;
 use whimbrel_io::text;
 use whimbrel_kernel::bridge::SentPacket;
 use whimbrel_link::filter::Filter;
@@ -24,7 +24,7 @@ pub(super) struct PathCapture {
     /// Bytes of the next write; kept for their memory.
     block: Vec<u8>,
     outcome: CaptureOutcome,
-    on_error: Option<Witness>,
+    on_error: Option<ErrorHandler>,
 }
 
 impl PathCapture {
@@ -45,7 +45,7 @@ impl PathCapture {
         let mut section = Section::begin(&mut block);
         let interfaces = names.map(|name| section.describe(&mut block, name, LinkType::Raw));
         let outcome = plan.outcome.clone();
-        let on_error = Some(outcome.witness(plan.option, name, "capture"));
+        let on_error = Some(outcome.error_handler(plan.option, name, "capture"));
         let mut capture = Self {
             out: Some(out),
             section,

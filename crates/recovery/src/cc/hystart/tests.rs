@@ -225,10 +225,10 @@ fn long_train_quarters_growth_and_then_ends_slow_start() {
 #[test]
 fn slow_start_resumes_when_a_train_was_none() {
     let mut sender = Sender::new();
-    // Six segments are late for some reason, an eighth of a round trip apart.
-    for _ in 0..6 {
+    // Segments are late for some reason, two milliseconds apart.
+    for _ in 0..22 {
         sender.ack(MSS, 10 * MSS, Some(80));
-        sender.wait(Duration::from_millis(10));
+        sender.wait(Duration::from_millis(2));
     }
     assert!(sender.window.in_slow_start());
     let before = sender.window.cwnd;
@@ -242,6 +242,17 @@ fn slow_start_resumes_when_a_train_was_none() {
     let before = sender.window.cwnd;
     sender.ack(MSS, 10 * MSS, Some(80));
     assert_eq!(sender.window.cwnd - before, MSS);
+}
+
+#[test]
+fn acknowledgments_three_milliseconds_apart_are_no_train() {
+    let mut sender = Sender::new();
+    for _ in 0..60 {
+        let before = sender.window.cwnd;
+        sender.ack(MSS, 10 * MSS, Some(80));
+        assert_eq!(sender.window.cwnd - before, MSS);
+        sender.wait(Duration::from_millis(3));
+    }
 }
 
 #[test]

@@ -5,12 +5,10 @@
 /// train is as long as the window takes there.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Train {
-    /// When its first acknowledgment arrived, microseconds modulo 2^32.
-    first: u32,
-    /// When its last one arrived, microseconds modulo 2^32.
+    /// When its last acknowledgment arrived, microseconds modulo 2^32; 0 before the first.
     last: u32,
-    /// True if there was one.
-    has_begun: bool,
+    /// The time from its first acknowledgment to its last, microseconds.
+    length: u32,
 }
 
 impl Train {
@@ -18,18 +16,18 @@ impl Train {
     /// after the last, another train begins: returns the length of the one that ended, microseconds.
     #[inline]
     pub(super) fn on_ack(&mut self, now: u32, gap: u32) -> Option<u32> {
-        let is_next = self.has_begun && now.wrapping_sub(self.last) <= gap;
-        let ended = self.length();
-        if !is_next {
-            (self.first, self.has_begun) = (now, true);
-        }
+        let since = now.wrapping_sub(self.last);
         self.last = now;
-        (!is_next).then_some(ended)
+        if since <= gap {
+            self.length = self.length.saturating_add(since);
+            return None;
+        }
+        Some(core::mem::take(&mut self.length))
     }
 
     /// The time from its first acknowledgment to its last, microseconds.
     pub(super) const fn length(&self) -> u32 {
-        self.last.wrapping_sub(self.first)
+        self.length
     }
 }
 

@@ -101,11 +101,11 @@ impl Sender {
     /// grows.
     #[inline]
     pub fn on_plain_ack(&mut self, cx: &Env, acked: &Acknowledged, queue: &mut SendQueue) {
-        let (in_flight, delivered) = (queue.flight.pipe(), acked.octets);
-        queue.control(&mut self.window).on_ack(acked.bytes, |limited| Ack {
+        let (in_flight, delivered) = (queue.flight.pipe(), acked.bytes);
+        queue.control(&mut self.window).on_ack(delivered, |limited| Ack {
             now: cx.now,
-            delivered: acked.bytes,
-            arrived: acked.bytes,
+            delivered,
+            arrived: delivered,
             limited,
             in_flight,
             rtt: acked.rtt,

@@ -480,10 +480,24 @@ impl Sender {
         let in_flight = queue.flight.pipe();
         let sent = Sent { now: cx.now, bytes, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
+        let is_added = queue.cc.must_stay();
+        if is_added {
+            self.note_sample(cx, &numbers, repaired, queue);
+        }
         // What a fresh connection may send at once need not wait.
-        let is_paced = cx.tunables.pacing || !self.algorithm().is_ours();
-        if is_paced && queue.flight.end() > u64::from(INITIAL_SEGMENTS) * u64::from(self.mss) {
+        let is_beyond = queue.flight.end() > u64::from(INITIAL_SEGMENTS) * u64::from(self.mss);
+        if is_beyond && (cx.tunables.pacing || is_added) {
             self.pace(cx, bytes, queue);
+        }
+    }
+
+    /// Notes for samples of the delivery rate what leaves, `repaired` bytes of it not for the first time.
+    #[inline(never)]
+    fn note_sample(&self, cx: &Env, numbers: &Range<SeqNum>, repaired: u64, queue: &mut SendQueue) {
+        let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
+        queue.flight.sample(&range, repaired, cx.now);
+        if !numbers.end.before(self.text_end(Some(queue))) {
+            queue.note_all_sent(self.window.cwnd, self.mss);
         }
     }
 
