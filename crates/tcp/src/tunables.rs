@@ -51,9 +51,10 @@ impl Tunables {
         SlowStart { most, hystart: self.hystart, paced: self.pacing }
     }
 
-    /// How fast text leaves that is paced by the congestion window.
-    pub const fn pacing_ratios(&self) -> PacingRatios {
-        PacingRatios { slow_start: self.pacing_slow_start, avoidance: self.pacing_avoidance }
+    /// The rates of flows whose algorithm has no rate of its own; `None` if these are not paced.
+    pub fn pacing_ratios(&self) -> Option<PacingRatios> {
+        let (slow_start, avoidance) = (self.pacing_slow_start, self.pacing_avoidance);
+        self.pacing.then_some(PacingRatios { slow_start, avoidance })
     }
 
     /// What a route says of the receive buffer of a connection that advertises `mss`, bytes; 0: nothing.

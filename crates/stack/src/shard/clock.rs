@@ -33,7 +33,9 @@ impl Shard {
         {
             self.on_timer(index);
         }
-        self.tcp.work.advance_pacing(&mut self.tcp.records.connections, self.cx.now, &mut left);
+        if self.tcp.work.pacing.is_due(self.cx.now) {
+            self.tcp.work.advance_pacing(&mut self.tcp.records.connections, self.cx.now, &mut left);
+        }
         self.packets.advance(&mut self.cx, &mut self.net, &mut left);
         while left > 0 && self.net.pings.advance(self.cx.now) {
             left -= 1;

@@ -1,8 +1,8 @@
-//! When connections that are paced may send again.
+//! A timing wheel of paced connections.
 //!
-//! One level of 4,096 slots of 2^13 ns (8.192 us), with two bitmaps that say which are taken. A wait is a
-//! link of 4 bytes beside the slab, whichever connection's; the first wait makes them. Waits are not
-//! cancelled: whoever has gone, or has nothing to send any more, is found at its time and left alone.
+//! One level of 4,096 slots of 2^13 ns (8.192 us), with two bitmaps of the slots that are taken. A wait is a
+//! link of 4 bytes in an array parallel to the slab, which the first wait makes. Waits are not cancelled: a
+//! connection that is gone, or has nothing to send, is found at its time and left alone.
 //!
 //! **Promises.** A wait ends at or after its instant, at most one slot later, provided that
 //! [`PacingWheel::pop_due`] is called then; one that is longer than
@@ -14,25 +14,33 @@ use alloc::vec::Vec;
 use whimbrel_base::Instant;
 
 /// The connections that wait for the time of their next segment, each at most once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PacingWheel {
+    /// When the first wait ends; [`Instant::NEVER`] if there is none.
+    next: Instant,
     /// There since the first wait.
     slots: Option<Box<Slots>>,
-    /// By the index of a connection: which one waits behind it in its slot, [`LAST`] or [`NOT_WAITING`].
+    /// By the index of a connection: the one that waits behind it in its slot, [`LAST`] or [`NOT_WAITING`].
     links: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Slots {
-    /// The number of the slot, counted from time zero, before which nobody waits.
+    /// The number of the slot, counted from time zero, before which no connection waits.
     begin: u64,
     waiting: usize,
     /// A bit for each word of `taken` that is not 0.
     taken_words: u64,
-    /// A bit for each slot that somebody waits in.
+    /// A bit for each slot that is taken.
     taken: [u64; WORDS],
-    /// Who came last in each slot that is taken.
+    /// The connection that came last, of each slot that is taken.
     heads: [u32; SLOTS],
+}
+
+impl Default for PacingWheel {
+    fn default() -> Self {
+        Self { next: Instant::NEVER, slots: None, links: Vec::new() }
+    }
 }
 
 impl PacingWheel {
@@ -47,25 +55,28 @@ impl PacingWheel {
         };
         let slots = self.slots.get_or_insert_with(|| Box::new(Slots::new()));
         *link = slots.push(index, at, now);
+        self.next = slots.first_deadline();
+    }
+
+    /// True if a wait is over at `now`.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next <= now
     }
 
     /// Ends a wait that is over at `now`; to be called until `None`. Each takes one from `budget`.
-    #[inline]
     pub(crate) fn pop_due(&mut self, now: Instant, budget: &mut usize) -> Option<u32> {
-        let slots = self.slots.as_deref_mut()?;
-        if slots.waiting == 0 || *budget == 0 {
-            return None;
-        }
-        let index = slots.pop(now, &mut self.links)?;
-        *budget -= 1;
-        Some(index)
+        let slots = self.slots.as_deref_mut().filter(|_| self.next <= now && *budget > 0)?;
+        let index = slots.pop(now, &mut self.links);
+        self.next = slots.first_deadline();
+        *budget -= usize::from(index.is_some());
+        index
     }
 
-    /// When [`PacingWheel::pop_due`] must be called at the latest.
+    /// Time at which [`PacingWheel::pop_due`] must be called at the latest.
     #[inline]
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let slots = self.slots.as_deref().filter(|slots| slots.waiting > 0)?;
-        slots.first_taken().map(|number| Instant::from_nanos(number << SLOT_BITS))
+        (self.next != Instant::NEVER).then_some(self.next)
     }
 
     /// True if the connection `index` waits.
@@ -85,7 +96,7 @@ impl Slots {
         Self { begin: 0, waiting: 0, taken_words: 0, taken: [0; WORDS], heads: [LAST; SLOTS] }
     }
 
-    /// Puts a connection into the slot of `at`. Returns who waits behind it.
+    /// Puts a connection into the slot of `at`. Returns the one that waits behind it.
     fn push(&mut self, index: u32, at: Instant, now: Instant) -> u32 {
         if self.waiting == 0 {
             self.begin = now.as_nanos() >> SLOT_BITS;
@@ -124,7 +135,13 @@ impl Slots {
         Some(index)
     }
 
-    /// The number of the first slot, from `begin` on and once around, that somebody waits in.
+    /// When the wait in the first slot that is taken ends.
+    fn first_deadline(&self) -> Instant {
+        let first = if self.waiting == 0 { None } else { self.first_taken() };
+        first.map_or(Instant::NEVER, |number| Instant::from_nanos(number << SLOT_BITS))
+    }
+
+    /// The number of the first slot, from `begin` on and once around, that is taken.
     fn first_taken(&self) -> Option<u64> {
         let begin = place(self.begin);
         let (word, bit) = (begin / 64, begin % 64);
@@ -147,7 +164,7 @@ impl Slots {
     }
 }
 
-/// Where a slot of this number stands.
+/// The place of the slot of this number.
 const fn place(number: u64) -> usize {
     (number % SLOTS as u64) as usize
 }
@@ -156,7 +173,7 @@ const fn place(number: u64) -> usize {
 const SLOT_BITS: u32 = 13;
 const WORDS: usize = 64;
 const SLOTS: usize = 64 * WORDS;
-/// Nobody waits behind this one.
+/// No connection waits behind this one.
 const LAST: u32 = u32::MAX;
 /// Such a connection does not wait.
 const NOT_WAITING: u32 = u32::MAX - 1;

@@ -78,6 +78,7 @@ impl WorkQueues {
     }
 
     /// Ends waits of text that are over at `now`, within the budget: their connections are listed.
+    #[inline(never)]
     pub(crate) fn advance_pacing(
         &mut self,
         connections: &mut Connections,

@@ -1,8 +1,11 @@
 //! The text of a sender and the state of its transmission.
 
-use whimbrel_recovery::cc::{CcState, Control, Window};
+use core::ops::Range;
+
+use whimbrel_base::Micros;
+use whimbrel_recovery::cc::{CcState, Control, Sent, Window};
 use whimbrel_recovery::flight::Flight;
-use whimbrel_recovery::{Pacer, Recovery};
+use whimbrel_recovery::{Pacer, PacingRatios, Recovery};
 
 use super::SendBuffer;
 
@@ -40,18 +43,61 @@ impl SendQueue {
         Control { window, state: &mut self.cc }
     }
 
+    /// True if what is sent may be sampled or paced: the flow has an algorithm of a program's own, or has sent
+    /// more than an initial window, which leaves at once.
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.flight.end() > INITIAL_BYTES || self.cc.must_stay()
+    }
+
+    /// Notes for samples of the delivery rate that this range was sent, `repaired` bytes of it again; `all`: cwnd, if
+    /// nothing is unsent.
+    #[inline(never)]
+    pub fn note_sample(
+        &mut self,
+        range: &Range<u64>,
+        repaired: u64,
+        sent: &Sent,
+        all: Option<u32>,
+    ) {
+        if self.flight.is_sampled() {
+            self.flight.sample(range, repaired, sent.now);
+            if let Some(cwnd) = all {
+                self.note_all_sent(cwnd, sent.mss);
+            }
+        }
+    }
+
     /// Notes for samples of the delivery rate that all was sent, in segments of `mss` bytes: unless `cwnd` is full,
     /// the application limits the sender.
     #[inline(never)]
-    pub fn note_all_sent(&mut self, cwnd: u32, mss: u16) {
+    pub fn note_all_sent(&mut self, cwnd: u32, mss: u32) {
         // draft-ietf-ccwg-bbr, CheckIfApplicationLimited: "if (NoUnsentData() && C.pending_transmissions == 0 &&
         // C.inflight < C.cwnd && C.lost_out <= C.retrans_out)"
         if self.flight.is_sampled()
             && !self.flight.has_lost()
-            && self.recovery.pipe(&self.flight, u32::from(mss)) < cwnd
+            && self.recovery.pipe(&self.flight, mss) < cwnd
         {
             self.flight.note_app_limited();
         }
+    }
+
+    /// Notes when the text behind what was just sent may leave: by the algorithm's rate, or by `ratios` of the
+    /// window in each round trip of `srtt`. Returns true if it has to wait.
+    #[inline(never)]
+    pub fn pace(
+        &mut self,
+        window: &mut Window,
+        sent: &Sent,
+        ratios: Option<PacingRatios>,
+        srtt: Micros,
+    ) -> bool {
+        if self.flight.end() <= INITIAL_BYTES {
+            return false;
+        }
+        let rate = self.control(window).pacing_rate();
+        let rate = rate.or_else(|| ratios?.rate(window, srtt));
+        rate.is_some_and(|rate| self.pacer.on_sent(sent.bytes, rate, sent.mss, sent.now))
     }
 
     /// Clears everything, and keeps the room.
@@ -88,3 +134,7 @@ impl SendQueue {
         !self.flight.has_lost() && !self.recovery.remembers()
     }
 }
+
+/// Bytes that a fresh connection may send at once, whatever its segments: RFC 6928's upper bound of an initial
+/// window.
+const INITIAL_BYTES: u64 = 14_600;

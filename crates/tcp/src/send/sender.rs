@@ -8,7 +8,7 @@ mod begin;
 mod lost;
 mod output;
 
-use whimbrel_base::{Instant, Micros, Tick};
+use whimbrel_base::{Instant, Micros, Tick, cold_path};
 use whimbrel_recovery::Path;
 use whimbrel_recovery::cc::{Algorithm, Window};
 use whimbrel_wire::{SeqNum, WindowScale};
@@ -179,12 +179,13 @@ impl Sender {
         self.mss
     }
 
-    /// When text may leave again, if it waits for its time.
+    /// Time at which text may leave again, if it waits for that.
     #[inline]
     pub fn paced_until(&self, queue: Option<&SendQueue>) -> Option<Instant> {
         if !self.flags.has(Flags::PACED) {
             return None;
         }
+        cold_path();
         Some(queue.map_or(Instant::ZERO, |queue| queue.pacer.next()))
     }
 

@@ -256,7 +256,7 @@ fn acknowledgments_three_milliseconds_apart_are_no_train() {
 }
 
 #[test]
-fn paced_flow_ends_slow_start_by_a_train_of_a_whole_round_trip_alone() {
+fn paced_flow_needs_a_train_of_a_whole_round_trip() {
     let mut sender = Sender::new();
     sender.slow_start.paced = true;
     for segments in [10, 20, 40, 80] {

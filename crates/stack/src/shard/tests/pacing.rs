@@ -49,7 +49,8 @@ const MEGABYTE: u64 = 1_000_000;
 /// The bytes that arrive in each of so many steps, of a client that always has text to send.
 fn arrivals(
     hosts: &mut Hosts,
-    (client, server): (Handle, Handle),
+    client: Handle,
+    server: Handle,
     step: Duration,
     count: usize,
 ) -> Vec<usize> {
@@ -67,7 +68,7 @@ fn algorithm_with_a_rate_is_paced() {
     for rate in [MEGABYTE / 8, MEGABYTE, 10 * MEGABYTE] {
         let (mut hosts, client, server) = at_rate(rate);
         let step = Duration::from_millis(50);
-        let arrived = arrivals(&mut hosts, (client, server), step, 20);
+        let arrived = arrivals(&mut hosts, client, server, step, 20);
         let (each, quantum) = ((rate / 20) as usize, (rate / 1_000).max(2 * 1_448) as usize);
         // More than the initial window left at once, and is made up for.
         let paced = &arrived[4..];
@@ -82,7 +83,7 @@ fn algorithm_with_a_rate_is_paced() {
 #[test]
 fn acknowledgments_leave_while_text_waits() {
     let (mut hosts, client, server) = at_rate(10_000);
-    arrivals(&mut hosts, (client, server), Duration::from_millis(5), 1);
+    arrivals(&mut hosts, client, server, Duration::from_millis(5), 1);
     let waits = hosts.client.tcp.work.pacing.next_deadline().expect("text waits");
     // Two segments: the second is acknowledged at once.
     assert_eq!(send(&mut hosts.server, server, &[9; 2_896]), 2_896);
@@ -97,7 +98,7 @@ fn acknowledgments_leave_while_text_waits() {
 fn what_is_lost_is_repaired_at_the_rate() {
     let (mut hosts, client, server) = at_rate(MEGABYTE);
     hosts.lose = |number| number % 50 == 7;
-    let arrived = arrivals(&mut hosts, (client, server), Duration::from_millis(50), 40);
+    let arrived = arrivals(&mut hosts, client, server, Duration::from_millis(50), 40);
     let all: usize = arrived.iter().sum();
     // A packet in 50 is lost, of text or of acknowledgments, and nothing waits for a time-out.
     assert!((1_850_000..2_050_000).contains(&all), "{arrived:?}");
@@ -106,7 +107,7 @@ fn what_is_lost_is_repaired_at_the_rate() {
 #[test]
 fn connection_that_ends_while_its_text_waits_leaves_nothing() {
     let (mut hosts, client, server) = at_rate(1_000);
-    arrivals(&mut hosts, (client, server), Duration::from_millis(5), 1);
+    arrivals(&mut hosts, client, server, Duration::from_millis(5), 1);
     assert!(hosts.client.tcp.work.pacing.next_deadline().is_some());
     hosts.client.abort(client);
     hosts.server.abort(server);
@@ -114,7 +115,7 @@ fn connection_that_ends_while_its_text_waits_leaves_nothing() {
     assert_eq!(hosts.client.tcp.work.pacing.next_deadline(), None);
 }
 
-/// How long the client takes for 2 MB over a round trip of 2 ms, and how many waits there were.
+/// The time that the client takes for 2 MB over a round trip of 2 ms, and true if text waited.
 fn transfer(tunables: &Tunables) -> (Duration, bool) {
     let mut hosts = Hosts::with(tunables);
     let listener = hosts.listen(Over::V4, 8);

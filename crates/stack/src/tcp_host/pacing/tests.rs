@@ -14,7 +14,7 @@ const SLOT: u64 = 1 << SLOT_BITS;
 const HORIZON: u64 = (SLOTS as u64 - 1) << SLOT_BITS;
 const START: Instant = Instant::from_millis(12_345);
 
-/// How many connections wait.
+/// The number of connections that wait.
 fn waiting(wheel: &PacingWheel) -> usize {
     wheel.slots.as_deref().map_or(0, |slots| slots.waiting)
 }
@@ -31,7 +31,7 @@ fn wait_ends_at_its_instant_and_not_before() {
     let at = START + Duration::from_micros(900);
     wheel.wait(7, at, START);
     assert_eq!(due(&mut wheel, Instant::from_nanos(at.as_nanos() - 1)), []);
-    let deadline = wheel.next_deadline().expect("somebody waits");
+    let deadline = wheel.next_deadline().expect("a connection waits");
     assert!((at.as_nanos()..at.as_nanos() + SLOT).contains(&deadline.as_nanos()));
     assert_eq!(due(&mut wheel, deadline), [7]);
     assert_eq!((waiting(&wheel), wheel.next_deadline()), (0, None));
@@ -75,7 +75,7 @@ fn nothing_is_allocated_before_the_first_wait() {
     assert_eq!((due(&mut wheel, START), wheel.memory()), (Vec::new(), 0));
 }
 
-/// What may happen to a wheel.
+/// A step of a random history.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// So many nanoseconds pass, and what is due ends.

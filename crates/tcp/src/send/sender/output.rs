@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 use core::ops::Range;
 
 use whimbrel_base::{Micros, cold_path};
-use whimbrel_recovery::cc::{INITIAL_SEGMENTS, Phase, Sent};
+use whimbrel_recovery::cc::{Phase, Sent};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -480,38 +480,14 @@ impl Sender {
         let in_flight = queue.flight.pipe();
         let sent = Sent { now: cx.now, bytes, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
-        let is_added = queue.cc.must_stay();
-        if is_added {
-            self.note_sample(cx, &numbers, repaired, queue);
-        }
-        // What a fresh connection may send at once need not wait.
-        let is_beyond = queue.flight.end() > u64::from(INITIAL_SEGMENTS) * u64::from(self.mss);
-        if is_beyond && (cx.tunables.pacing || is_added) {
-            self.pace(cx, bytes, queue);
-        }
-    }
-
-    /// Notes for samples of the delivery rate what leaves, `repaired` bytes of it not for the first time.
-    #[inline(never)]
-    fn note_sample(&self, cx: &Env, numbers: &Range<SeqNum>, repaired: u64, queue: &mut SendQueue) {
-        let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
-        queue.flight.sample(&range, repaired, cx.now);
-        if !numbers.end.before(self.text_end(Some(queue))) {
-            queue.note_all_sent(self.window.cwnd, self.mss);
-        }
-    }
-
-    /// Has the text behind these bytes wait for its time.
-    #[inline(never)]
-    fn pace(&mut self, cx: &Env, bytes: u32, queue: &mut SendQueue) {
-        let rate = queue.control(&mut self.window).pacing_rate().or_else(|| {
-            let srtt = self.rtt.srtt_micros().map(Micros::new)?;
-            cx.tunables.pacing.then(|| cx.tunables.pacing_ratios().rate(&self.window, srtt))?
-        });
-        if let Some(rate) = rate
-            && queue.pacer.on_sent(bytes, rate, self.mss.into(), cx.now)
-        {
-            self.flags.set(Flags::PACED);
+        if queue.is_measured() {
+            let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
+            let is_last = !numbers.end.before(self.text_end(Some(queue)));
+            queue.note_sample(&range, repaired, &sent, is_last.then_some(self.window.cwnd));
+            let srtt = self.rtt.srtt_micros().map_or_else(Micros::default, Micros::new);
+            if queue.pace(&mut self.window, &sent, cx.tunables.pacing_ratios(), srtt) {
+                self.flags.set(Flags::PACED);
+            }
         }
     }
 
