@@ -98,9 +98,12 @@ impl Slots {
 
     /// Puts a connection into the slot of `at`. Returns the one that waits behind it.
     fn push(&mut self, index: u32, at: Instant, now: Instant) -> u32 {
-        if self.waiting == 0 {
-            self.begin = now.as_nanos() >> SLOT_BITS;
-        }
+        let present = now.as_nanos() >> SLOT_BITS;
+        self.begin = if self.waiting == 0 {
+            present
+        } else {
+            self.first_taken().map_or(present, |first| first.min(present)).max(self.begin)
+        };
         // Up to the next slot, so that no wait ends early.
         let number = at.as_nanos().div_ceil(1 << SLOT_BITS);
         let slot = place(number.clamp(self.begin, self.begin + SLOTS as u64 - 1));
@@ -115,11 +118,11 @@ impl Slots {
 
     /// Takes a connection out of the first slot that is taken, if its time has come.
     fn pop(&mut self, now: Instant, links: &mut [u32]) -> Option<u32> {
-        let (number, present) = (self.first_taken()?, now.as_nanos() >> SLOT_BITS);
-        self.begin = number.min(present).max(self.begin);
-        if number > present {
+        let number = self.first_taken()?;
+        if number > now.as_nanos() >> SLOT_BITS {
             return None;
         }
+        self.begin = number;
         self.waiting -= 1;
         let slot = place(number);
         let index = self.heads[slot];
