@@ -45,6 +45,12 @@ impl Pacer {
         if self.quantum == 0 { u32::MAX } else { self.quantum }
     }
 
+    /// True if text was paced.
+    #[inline]
+    pub const fn has_begun(&self) -> bool {
+        self.quantum != 0
+    }
+
     /// When text may leave next.
     #[inline]
     pub const fn next(&self) -> Instant {

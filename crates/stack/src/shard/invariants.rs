@@ -36,7 +36,7 @@ impl Shard {
             records
                 .check_slot(index, slot, places, max_text)
                 .map_err(|what| format!("connection {index}: {what}; {:?}", slot.connection))?;
-            if slot.connection.paced_until().is_some() && !self.tcp.work.pacing.is_waiting(index) {
+            if slot.connection.is_paced() && !self.tcp.work.pacing.is_waiting(index) {
                 return Err(format!("connection {index}: its text waits, and no clock knows"));
             }
             tally.linked += usize::from(slot.linked.is_some());

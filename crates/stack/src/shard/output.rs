@@ -116,8 +116,8 @@ impl Shard {
                 self.net.ip.write_segment(&out, tx)
             }
         };
-        if let Some(until) = slot.connection.paced_until() {
-            self.tcp.work.pacing.wait(index, until, self.cx.now);
+        if slot.connection.is_paced() {
+            self.tcp.work.wait_for_pace(slot, index, self.cx.now);
         }
         if let Some(deadline) = self.tcp.work.update(slot, index, Cause::Sent)
             && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)

@@ -77,6 +77,13 @@ impl WorkQueues {
         Self::timer_update(slot)
     }
 
+    /// Has the text of a paced connection wait for its time.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wait_for_pace(&mut self, slot: &ConnectionSlot, index: u32, now: Instant) {
+        self.pacing.wait(index, slot.connection.paced_until(), now);
+    }
+
     /// Ends waits of text that are over at `now`, within the budget: their connections are listed.
     #[inline(never)]
     pub(crate) fn advance_pacing(
@@ -89,9 +96,10 @@ impl WorkQueues {
             // The place may have been freed, or taken by another, since.
             let Some(slot) = connections.0.get_mut(index) else { continue };
             slot.connection.end_pacing_wait(now);
-            match slot.connection.paced_until() {
-                Some(until) => self.pacing.wait(index, until, now),
-                None => self.update_dirty(slot, index, Cause::Call),
+            if slot.connection.is_paced() {
+                self.wait_for_pace(slot, index, now);
+            } else {
+                self.update_dirty(slot, index, Cause::Call);
             }
         }
     }

@@ -126,9 +126,14 @@ impl Connection {
         self.transfer.tcb.may_transmit_more()
     }
 
-    /// When text may leave again, if it waits for its time: the flow is paced.
+    /// True if text waits for its time.
     #[inline]
-    pub fn paced_until(&self) -> Option<Instant> {
+    pub fn is_paced(&self) -> bool {
+        self.transfer.tcb.sender.is_paced()
+    }
+
+    /// Time at which text may leave again that waits for it.
+    pub fn paced_until(&self) -> Instant {
         self.transfer.tcb.paced_until()
     }
 

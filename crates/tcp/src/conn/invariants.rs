@@ -108,9 +108,7 @@ impl Connection {
         if !self.transfer.tcb.sender.is_idle() {
             return Err("something is unacknowledged and no timer will send it again");
         }
-        if self.transfer.tcb.sender.has_unsent(self.transfer.tcb.queue())
-            && self.paced_until().is_none()
-        {
+        if self.transfer.tcb.sender.has_unsent(self.transfer.tcb.queue()) && !self.is_paced() {
             return Err("something is unsent and nothing will send it");
         }
         Ok(())

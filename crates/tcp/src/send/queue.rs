@@ -113,7 +113,9 @@ impl SendQueue {
         self.flight.clear();
         self.recovery.forget();
         self.cc.reset();
-        self.pacer = Pacer::default();
+        if self.pacer.has_begun() {
+            self.pacer = Pacer::default();
+        }
     }
 
     /// True if nothing is missing, or may have been, and nothing is sampled.

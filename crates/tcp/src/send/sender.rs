@@ -8,7 +8,7 @@ mod begin;
 mod lost;
 mod output;
 
-use whimbrel_base::{Instant, Micros, Tick, cold_path};
+use whimbrel_base::{Instant, Micros, Tick};
 use whimbrel_recovery::Path;
 use whimbrel_recovery::cc::{Algorithm, Window};
 use whimbrel_wire::{SeqNum, WindowScale};
@@ -179,21 +179,15 @@ impl Sender {
         self.mss
     }
 
-    /// Time at which text may leave again, if it waits for that.
+    /// True if text waits for its time.
     #[inline]
-    pub fn paced_until(&self, queue: Option<&SendQueue>) -> Option<Instant> {
-        if !self.flags.has(Flags::PACED) {
-            return None;
-        }
-        cold_path();
-        Some(queue.map_or(Instant::ZERO, |queue| queue.pacer.next()))
+    pub const fn is_paced(&self) -> bool {
+        self.flags.has(Flags::PACED)
     }
 
-    /// Text waits for its time no more, if that has come.
-    pub fn end_pacing_wait(&mut self, queue: Option<&SendQueue>, now: Instant) {
-        if self.paced_until(queue).is_some_and(|until| until <= now) {
-            self.flags.clear(Flags::PACED);
-        }
+    /// Text waits for its time no more.
+    pub const fn end_pacing_wait(&mut self) {
+        self.flags.clear(Flags::PACED);
     }
 
     /// The most bytes of text that are known to have arrived in one segment.

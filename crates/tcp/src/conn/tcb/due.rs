@@ -34,16 +34,16 @@ impl Tcb {
         self.sender.may_be_due(self.queue()) || self.owes_window_update()
     }
 
-    /// When text may leave again, if it waits for its time.
-    #[inline]
-    pub(in crate::conn) fn paced_until(&self) -> Option<Instant> {
-        self.sender.paced_until(self.queue())
+    /// Time at which text may leave again that waits for it.
+    pub(in crate::conn) fn paced_until(&self) -> Instant {
+        self.queue().map_or(Instant::ZERO, |queue| queue.pacer.next())
     }
 
     /// Ends the wait of text for its time, if that has come.
     pub(in crate::conn) fn end_pacing_wait(&mut self, now: Instant) {
-        let queue = self.buffers.as_deref().map(|buffers| &buffers.send);
-        self.sender.end_pacing_wait(queue, now);
+        if self.paced_until() <= now {
+            self.sender.end_pacing_wait();
+        }
     }
 
     /// The if there may be more to send after a segment that has announced the window: there is no

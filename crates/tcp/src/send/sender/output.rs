@@ -417,8 +417,10 @@ impl Sender {
         if self.is_persisting() {
             self.attempts.timer = SendTimer::Retransmission;
         }
-        let in_flight =
-            |queue: &&mut SendQueue| range.octets() > 0 || !self.is_lone_fin_again(queue);
+        // A FIN goes again which left while nothing was buffered: no flight has it.
+        let in_flight = |queue: &&mut SendQueue| {
+            range.octets() > 0 || !queue.flight.is_empty() || self.is_idle()
+        };
         let Some(queue) = queue.filter(in_flight) else { return self.make_lone_fin(cx, range) };
         let (mut head, end) = self.take_range(range, queue, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
@@ -435,12 +437,6 @@ impl Sender {
         self.note_sent(cx, range.seq..end, len, queue);
         self.seq.sent_to(self.seq.nxt.later(end));
         (head, again)
-    }
-
-    /// True if our FIN goes again which left while nothing was buffered: no flight has it.
-    #[cold]
-    fn is_lone_fin_again(&self, queue: &SendQueue) -> bool {
-        queue.flight.is_empty() && !self.is_idle()
     }
 
     /// Makes a segment of a FIN behind text that is acknowledged.
