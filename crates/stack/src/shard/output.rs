@@ -99,6 +99,9 @@ impl Shard {
             // It may have been listed for what windows do not admit, or for what was withdrawn since.
             let outgoing = connection.poll_behind_syn(&mut self.cx, max_text, &mut tx.payload);
             let Some(outgoing) = outgoing else {
+                if slot.connection.is_paced() {
+                    self.tcp.work.wait_for_pace(slot, index, self.cx.now);
+                }
                 if let Some(deadline) = WorkQueues::timer_update(slot) {
                     self.update_timer(index, deadline);
                 }
@@ -116,9 +119,6 @@ impl Shard {
                 self.net.ip.write_segment(&out, tx)
             }
         };
-        if slot.connection.is_paced() {
-            self.tcp.work.wait_for_pace(slot, index, self.cx.now);
-        }
         if let Some(deadline) = self.tcp.work.update(slot, index, Cause::Sent)
             && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {

@@ -92,9 +92,6 @@ impl SendQueue {
         ratios: Option<PacingRatios>,
         srtt: Micros,
     ) -> bool {
-        if self.flight.end() <= INITIAL_BYTES {
-            return false;
-        }
         let rate = self.control(window).pacing_rate();
         let rate = rate.or_else(|| ratios?.rate(window, srtt));
         rate.is_some_and(|rate| self.pacer.on_sent(sent.bytes, rate, sent.mss, sent.now))

@@ -119,8 +119,6 @@ impl Flags {
     const DUE: Self = Self(Self::AGAIN.0 | Self::KEEP_ALIVE.0);
     /// Those that decide what is sent next before text is looked at.
     const AGAIN_OR_PACED: Self = Self(Self::AGAIN.0 | Self::PACED.0);
-    /// Those that decide whether there is something to send before text is looked at.
-    const SETTLED: Self = Self(Self::DUE.0 | Self::PACED.0);
 }
 
 /// Queries that are possible at any time.

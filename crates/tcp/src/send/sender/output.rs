@@ -91,10 +91,7 @@ impl Sender {
     /// does not.
     #[inline]
     pub fn may_be_due(&self, queue: Option<&SendQueue>) -> bool {
-        if self.flags.has(Flags::SETTLED) {
-            return self.flags.has(Flags::DUE);
-        }
-        self.has_unsent(queue) || self.has_lost(queue)
+        self.flags.has(Flags::DUE) || self.has_unsent(queue) || self.has_lost(queue)
     }
 
     /// Returns the range that goes next, our SYN being acknowledged: text in segments of at most `max_text` bytes or a
@@ -102,7 +99,7 @@ impl Sender {
     #[inline(always)]
     pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
         if self.flags.has(Flags::AGAIN_OR_PACED) {
-            return self.flags.has(Flags::AGAIN).then(|| self.judge_again(queue)).flatten();
+            return self.judge_marked(queue);
         }
         // Apart from each other: with one that is there, nothing asks for it again.
         let Some(queue) = queue else { return self.judge_lone_fin() };
@@ -226,6 +223,14 @@ impl Sender {
         // Nothing is held where our FIN alone is unsent: an empty segment asks for nothing.
         let fits = (1..u32::from(self.mss)).contains(&held) && held <= self.seq.usable();
         fits.then_some(SendRange::new(self.seq.nxt, held, false))
+    }
+
+    /// What goes next of a flow that repeats or probes, whatever the windows; nothing, while its text waits for its
+    /// time.
+    #[cold]
+    #[inline(never)]
+    fn judge_marked(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
+        if self.flags.has(Flags::AGAIN) { self.judge_again(queue) } else { None }
     }
 
     /// Returns the range that goes again whatever the congestion window says, or as a probe.
@@ -468,6 +473,42 @@ impl Sender {
         bytes: u32,
         queue: &mut SendQueue,
     ) {
+        if queue.is_measured() {
+            return self.note_measured(cx, numbers, bytes, queue);
+        }
+        self.note_transmission(cx, numbers, bytes, queue);
+    }
+
+    /// Notes the range that leaves of a flow that may be sampled or paced.
+    // Apart: of what is noted for short connections nothing is kept for this.
+    #[inline(never)]
+    fn note_measured(
+        &mut self,
+        cx: &mut Env,
+        numbers: Range<SeqNum>,
+        bytes: u32,
+        queue: &mut SendQueue,
+    ) {
+        let is_last = !numbers.end.before(self.text_end(Some(queue)));
+        let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
+        let (repaired, sent) = self.note_transmission(cx, numbers, bytes, queue);
+        queue.note_sample(&range, repaired, &sent, is_last.then_some(self.window.cwnd));
+        let srtt = self.rtt.srtt_micros().map_or_else(Micros::default, Micros::new);
+        if queue.pace(&mut self.window, &sent, cx.tunables.pacing_ratios(), srtt) {
+            self.flags.set(Flags::PACED);
+        }
+    }
+
+    /// Tells flight, recovery and congestion control of the range that leaves. Returns the bytes of it that leave
+    /// again, and what congestion control was told.
+    #[inline(always)]
+    fn note_transmission(
+        &mut self,
+        cx: &mut Env,
+        numbers: Range<SeqNum>,
+        bytes: u32,
+        queue: &mut SendQueue,
+    ) -> (u64, Sent) {
         let offsets = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
         let repaired = queue.flight.transmit(offsets, self.mss, cx.now);
         if repaired > 0 || !queue.recovery.is_none() || self.flags.has(Flags::LOSS_PROBE) {
@@ -476,15 +517,7 @@ impl Sender {
         let in_flight = queue.flight.pipe();
         let sent = Sent { now: cx.now, bytes, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
-        if queue.is_measured() {
-            let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
-            let is_last = !numbers.end.before(self.text_end(Some(queue)));
-            queue.note_sample(&range, repaired, &sent, is_last.then_some(self.window.cwnd));
-            let srtt = self.rtt.srtt_micros().map_or_else(Micros::default, Micros::new);
-            if queue.pace(&mut self.window, &sent, cx.tunables.pacing_ratios(), srtt) {
-                self.flags.set(Flags::PACED);
-            }
-        }
+        (repaired, sent)
     }
 
     /// Notes that bytes left while something is missing, or was asked for: `repaired` of them not for the
