@@ -8,8 +8,8 @@
 //! Windows are announced long before they are filled, and all of them at once would be more than any
 //! budget. What peers can bring in one burst is therefore not looked at after it came, but shared out
 //! before: of each connection [`Budget::LEAST`] counts as held although it holds less, and once memory is
-//! short none may hold more than a share of what is left. Whoever comes first takes a part of that, and
-//! never all of it; whoever comes last has what was kept for it.
+//! short none may hold more than a share of what is left. The first connection takes a part of that,
+//! never all of it; the last has what was kept for it.
 //!
 //! Rejected: to refuse those who left text unread for a while. A burst of ten thousand connections, ten
 //! segments each, was there before the while was over.
@@ -24,10 +24,10 @@ pub enum Pressure {
     None,
     /// From 75 % on: no buffer grows by itself.
     High,
-    /// From 90 % on: text out of order is refused, the newest first, which is what arrives, and text in
-    /// order beyond a share of what is left: [`Budget::share`]. Of whoever leaves text unread the buffer
-    /// loses what it grew by, and he may hold four segments. A send buffer has twice what is in flight,
-    /// and no more than its floor.
+    /// From 90 % on: text out of order is refused, the newest first, which is what arrives, and text in order
+    /// beyond a share of what is left: [`Budget::share`]. The buffer of an application that leaves text unread
+    /// loses what it grew by, and may hold four segments. A send buffer has twice what is in flight, and no
+    /// more than its floor.
     Tight,
     /// From 100 % on: each connection has four segments of window and an initial window of send
     /// buffer, no half-open entry is made where a cookie will do, and of records in TIME-WAIT one goes
@@ -107,8 +107,8 @@ impl Budget {
     /// The number of bytes of text a connection may hold at [`Pressure::Tight`] whose application has read so
     /// many, and does not fall behind.
     ///
-    /// At least [`Budget::least_share`], and of the last fortieth of the budget, too, whoever has shown that
-    /// he reads: twice what he read, as in slow start, and up to half of what is left.
+    /// At least [`Budget::least_share`], and of the last fortieth of the budget, too, for an application
+    /// that has shown that it reads: twice what it read, as in slow start, and up to half of what is left.
     pub fn share(&self, has_read: u64) -> u32 {
         let left = self.bytes.saturating_sub(self.taken());
         let shown = has_read.saturating_mul(2).min(left / 2);

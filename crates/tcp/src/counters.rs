@@ -1,4 +1,4 @@
-//! What happened, counted: public API, under the names of Linux' MIB where it counts the same.
+//! Counters of events: public API, under the names of Linux' MIB for events that Linux counts, too.
 //!
 //! Those that Linux does not count begin with `Whimbrel`. For the drops, [`DropReason`] does the
 //! same with the names of Linux' `enum skb_drop_reason`.
@@ -19,16 +19,16 @@ use whimbrel_recovery::RecoveryEvents;
 use crate::DropReason;
 
 counters! {
-    /// The counters of one shard. Plain numbers: nobody else writes them.
+    /// The counters of one shard. Plain numbers, because only the shard writes them.
     pub struct Counters, with drops by DropReason;
 
-    /// Segments received, whatever became of them: the sum of those accepted and those dropped.
+    /// Segments received: the sum of those accepted and those dropped.
     in_segs = "TcpInSegs",
     /// Segments that a connection, half-open entry or waiting record accepted.
     accepted_segs = "WhimbrelInAccepted",
     /// Segments sent, retransmissions and resets included; a super-segment counts as its parts.
     out_segs = "TcpOutSegs",
-    /// Segments that were sent again, whatever for; a super-segment counts as its parts.
+    /// Segments that were sent again, for any reason; a super-segment counts as its parts.
     retrans_segs = "TcpRetransSegs",
     /// Segments with RST that were sent.
     out_rsts = "TcpOutRsts",
@@ -79,7 +79,7 @@ counters! {
     lost_retransmit = "TcpExtTCPLostRetransmit",
     /// Connections that saw text arrive out of the order that it was sent in.
     sack_reorder = "TcpExtTCPSACKReorder",
-    /// Times that a peer let go of text which it had named in SACK (RFC 2018 8).
+    /// Times that a peer discarded text which it had named in SACK (RFC 2018 8).
     sack_reneging = "TcpExtTCPSACKReneging",
     /// Loss probes sent (RFC 8985 7).
     loss_probes = "TcpExtTCPLossProbes",
@@ -128,10 +128,10 @@ counters! {
     syn_received = "WhimbrelSynReceived",
     /// SYNs and third segments dropped because an accept queue was full.
     listen_overflows = "TcpExtListenOverflows",
-    /// SYNs and third segments that a listener dropped, for whatever reason.
+    /// SYNs and third segments that a listener dropped, for any reason.
     listen_drops = "TcpExtListenDrops",
-    /// SYNs dropped because the SYN cache was full, where cookies are off or are no answer, and
-    /// nobody could be evicted.
+    /// SYNs dropped because the SYN cache was full, where cookies are off or are no answer, and no entry could
+    /// be evicted.
     syn_cache_overflows = "TcpExtTCPReqQFullDrop",
     /// SYNs answered by a cookie because the SYN cache was full. (Linux adds those that
     /// `net.ipv4.tcp_syncookies=2` answers whether it is full or not.)
@@ -200,7 +200,7 @@ counters! {
     time_wait_undefined_order = "WhimbrelTimeWaitUndefinedOrder",
     /// SYNs in TIME-WAIT refused because `tw.syn` refuses them all.
     time_wait_refused_by_policy = "WhimbrelTimeWaitRefusedByPolicy",
-    /// SYNs in TIME-WAIT that are new, but for a port where nobody listens.
+    /// SYNs in TIME-WAIT that are new, but for a port without a listener.
     time_wait_without_listener = "WhimbrelTimeWaitWithoutListener",
     /// TIME-WAIT records of ours whose place and port `connect` took, because no other was free.
     time_wait_taken_over = "WhimbrelTimeWaitTakenOver",

@@ -7,7 +7,7 @@
 //! [`TimeWait`](table::TimeWait) when it is over (48). One [`FlowTable`](table::FlowTable) finds
 //! whichever it is by one keyed probe.
 //!
-//! Everything here is told the time and handed its secrets; the same calls give the same bytes.
+//! Callers supply the time and the secrets; the same calls give the same bytes.
 //!
 //! A handshake, seen by both of its records. To send packets and to be a host, use
 //! `whimbrel-stack`, which does this for all connections of a host.

@@ -57,7 +57,7 @@ impl Tunables {
         self.pacing.then_some(PacingRatios { slow_start, avoidance })
     }
 
-    /// What a route says of the receive buffer of a connection that advertises `mss`, bytes; 0: nothing.
+    /// The receive buffer that a route sets for a connection that advertises `mss`, bytes; 0: none.
     pub fn recv_pipe(&self, metrics: &RouteMetrics, mss: u16) -> u32 {
         let recvpipe = metrics.recvpipe.unwrap_or(0);
         if self.buffers == BufferPolicy::Route {

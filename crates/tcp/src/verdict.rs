@@ -108,7 +108,7 @@ drop_reasons! {
     OverWindow = Linux "TCP_OVERWINDOW",
     /// Out of order, and more held ranges or memory than the bounds allow.
     OutOfOrderLimit = Linux "TCP_OFO_QUEUE_PRUNE",
-    /// The peer contradicts itself: a FIN in front of text that is held, or beside a FIN that waits, or text
+    /// The peer contradicts itself: a FIN in front of text that is held, or a second FIN while one waits, or text
     /// behind that; acknowledged.
     FinConflict = Own "TCP_FIN_CONFLICT",
     /// Memory is short (`mem.budget`): text out of order, or more text in order than the connection's share

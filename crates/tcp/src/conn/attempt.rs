@@ -1,4 +1,4 @@
-//! An attempt to open, as whoever made it may ask: what was tried, and what came back.
+//! An attempt to open, as its application sees it: what was tried, and what came back.
 
 use core::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct Attempt {
 }
 
 impl Connection {
-    /// The attempt to open, as long as it is one, or was and failed. Afterwards the figures mean
+    /// The attempt to open, while it lasts or after it failed. Once the connection is open, the figures mean
     /// other things.
     pub fn attempt(&self, now: Instant) -> Attempt {
         let tally = &self.transfer.tcb.stats.tally;

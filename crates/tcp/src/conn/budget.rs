@@ -5,8 +5,8 @@ use crate::budget::Budget;
 use crate::conn::Buffers;
 
 impl Buffers {
-    /// True if the account may say something else than what is held, and it matters. What few bytes pin
-    /// is not looked at, unless they are beyond a gap.
+    /// True if the account may say something else than what is held, and it matters. The memory
+    /// that a small text pins is ignored, unless the text is beyond a gap.
     #[inline]
     pub(super) fn may_differ(&self) -> bool {
         (self.send.text.len() + self.recv.unread()) | self.accounted > Budget::ALLOWANCE

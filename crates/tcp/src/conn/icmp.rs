@@ -67,7 +67,7 @@ impl Connection {
     /// one then gains nothing, and a host that restarted or a firewall that changed its mind is
     /// found out by retransmissions.
     ///
-    /// `reason` is what the end of an attempt is told as, and `error` what is noted otherwise.
+    /// `reason` is the reported reason if an attempt ends, and `error` is noted otherwise.
     fn on_hard_error(
         &mut self,
         cx: &mut Context,
@@ -95,7 +95,7 @@ impl Connection {
                 let hard = tunables.icmp_time_exceeded == TimeExceededByIcmp::Hard;
                 hard && (any || self.transfer.tcb.state == State::SynSent)
             }
-            // Somebody was reached, and is to have put together what he can.
+            // The packet reached a host, which had to reassemble it.
             SoftError::FragmentsLost => false,
             _ => any,
         }

@@ -43,7 +43,7 @@ impl Connection {
         }
         let Some(buffers) = self.transfer.tcb.buffers.as_mut() else { return IcmpVerdict::Ignored };
         // What stands before others times out before them; of two about one segment the one that
-        // harms less is tried first, as the truth is told again.
+        // harms less is tried first, as a true report comes again.
         let better =
             |old: &TooBig| said.seq.before(old.seq) || (said.seq == old.seq && said.mtu > old.mtu);
         if buffers.too_big.as_ref().is_none_or(better) {

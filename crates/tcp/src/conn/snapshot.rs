@@ -81,8 +81,8 @@ pub struct Snapshot {
     pub attempts: u8,
     /// Unanswered keep-alive probes in a row.
     pub keep_alive_probes: u8,
-    /// Why segments did not arrive, as somebody on the path last reported; forgotten when new data
-    /// is acknowledged (RFC 9293 3.9.1.8).
+    /// Why segments did not arrive, as a host on the path last reported; forgotten when new data is
+    /// acknowledged (RFC 9293 3.9.1.8).
     pub soft_error: Option<SoftError>,
     /// Bytes that can be read.
     pub unread: u32,

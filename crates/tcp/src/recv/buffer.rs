@@ -260,7 +260,7 @@ impl RecvBuffer {
 
     /// Names the ranges held, at most until there are `most` blocks: first the one that a duplicate is
     /// part of that `blocks` begins with (RFC 2883 4), then the one that changed last (RFC 2018 4). Behind
-    /// those that changed of late stand the first of the others: when the gaps in front were
+    /// those that changed recently stand the first of the others: when the gaps in front were
     /// filled, nothing else would tell the sender of them. What a handshake holds back is none: RFC 2018 3,
     /// "the bytes just below the block, (Left Edge of Block - 1), and just above the block, (Right Edge of
     /// Block), have not been received."

@@ -5,7 +5,7 @@
 //! whether it is the last one. Chunks are asked in the order in which they were lent, which is that in which
 //! a stream is read.
 //!
-//! Rejected: a queue to which an owner returns its chunk as it is dropped. It takes an allocation for each
+//! Rejected: a queue to which an owner returns its chunk on drop. It takes an allocation for each
 //! chunk lent, a lock, and a way back to the shard for owners that outlive it.
 //!
 //! An allocator would do as well but for what it does with memory of this size: it gives back to the
@@ -107,8 +107,8 @@ impl ChunkPool {
         self.bytes == 0
     }
 
-    /// Releases chunks that were not needed since it was called last, 16 at a time; of a size that nobody
-    /// asked for since, all. Those that somebody holds are his from then on. Returns whether more are to go.
+    /// Releases chunks that were not needed since it was called last, 16 at a time; of a size that was
+    /// not requested since, all. A chunk still lent then belongs to its holder. Returns whether more are to go.
     pub fn trim(&mut self) -> bool {
         let mut left = Self::AT_A_TIME;
         let mut size = Self::LEAST;

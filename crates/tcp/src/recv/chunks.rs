@@ -89,7 +89,7 @@ impl ChunkQueue {
         });
     }
 
-    /// Appends a chunk as it is, of memory of `pins` bytes.
+    /// Appends a chunk without copying it; it pins `pins` bytes.
     #[inline]
     pub fn push(&mut self, text: Bytes, pins: u32) {
         if !self.tail.is_empty() {
@@ -234,7 +234,7 @@ impl ChunkQueue {
         Some(text)
     }
 
-    /// The chunk being filled goes behind the full ones: as it is if that wastes little.
+    /// Moves the chunk being filled behind the full ones, without a copy if that wastes little.
     #[inline(never)]
     fn close_tail(&mut self) {
         let (tail, pins) = self.take_tail();

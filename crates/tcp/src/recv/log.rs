@@ -142,7 +142,7 @@ impl Log {
         }
     }
 
-    /// Takes over those chunks of `old` that are well used by the texts of `stay`, of which it is told
+    /// Takes over those chunks of `old` that are well used by the texts of `stay`, given by
     /// place and length. Returns where they are now.
     pub(super) fn adopt(
         &mut self,

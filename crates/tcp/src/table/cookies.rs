@@ -51,8 +51,8 @@ pub enum Membership {
     Group,
 }
 
-/// What a cookie says of a handshake beside its ends and the peer's MSS. A segment whose terms
-/// differ from those that the cookie was made for does not match it, but for what TSval carries.
+/// The terms of a handshake that a cookie holds, other than its endpoints and the peer's MSS. A segment whose
+/// terms differ from those that the cookie was made for does not match it, but for what TSval carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CookieTerms {
     /// IRS: the peer's initial sequence number.
@@ -73,16 +73,16 @@ pub struct Carried {
 }
 
 impl CookieTerms {
-    /// What a segment answers that echoes this TSval, where windows would be scaled by `own_scale`.
+    /// The terms that a segment answers if it echoes this TSval, where windows would be scaled by `own_scale`.
     pub fn echoed(irs: SeqNum, tsecr: u32, own_scale: WindowScale) -> Self {
         let carried = Carried::read(tsecr);
         let own_scale = if carried.scale.is_some() { own_scale } else { WindowScale::ZERO };
         Self { irs, carried: Some(carried), own_scale }
     }
 
-    /// What a segment without timestamps may answer, where windows would be scaled by `own_scale`: a
-    /// handshake that negotiated none; one that did, without and with window scaling. Of the peer's scale and
-    /// of SACK it tells nothing.
+    /// The terms that a segment without timestamps may answer, where windows would be scaled by `own_scale`:
+    /// those of a handshake that negotiated no timestamps, and of one that did, without and with window
+    /// scaling. The peer's scale and SACK stay unknown.
     pub fn without_timestamps(irs: SeqNum, own_scale: WindowScale) -> [Self; 3] {
         let stamped = |scale| Some(Carried { scale, sack: false });
         [
@@ -109,7 +109,7 @@ impl Cookies {
 
     /// Makes cookies under `key` from now on, and takes those under `other` as well.
     ///
-    /// A group changes its key in three steps, and refuses nobody: all of its machines take the new key
+    /// A group changes its key in three steps, and refuses no client: all of its machines take the new key
     /// as `other`; then it becomes their `key`, and the old one `other`; [`Cookies::LIFETIME`] after the
     /// last of them the old one is left out.
     pub fn set_keys(&mut self, key: &Key, other: Option<&Key>) {
@@ -202,7 +202,7 @@ impl Carried {
         }
     }
 
-    /// What an echoed TSval carries. Whether it was ours, the cookie says.
+    /// Reads the options that an echoed TSval carries. The cookie shows whether the TSval was ours.
     pub const fn read(tsecr: u32) -> Self {
         let scale = tsecr & SCALE_MASK;
         let scaled = scale != NOT_SCALED;
@@ -248,7 +248,7 @@ impl Input {
     }
 }
 
-/// What is announced over the links in use: tunnels and mobile networks (1,360, 1,400), Ethernet
+/// The MSS values announced over the links in use: tunnels and mobile networks (1,360, 1,400), Ethernet
 /// under IPv6 (1,440) and IPv4 (1,460), jumbo frames (8,940); each family's default; and something
 /// for a peer that takes less.
 const MSS_TABLE: [u16; 8] = [48, 536, 1_220, 1_360, 1_400, 1_440, 1_460, 8_940];

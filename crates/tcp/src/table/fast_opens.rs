@@ -48,7 +48,7 @@ impl FastOpens {
         self.resets.push_back((now, listener));
     }
 
-    /// Lets go of those that were reset long enough ago, a few at a time: whoever needs room asks
+    /// Releases those that were reset long enough ago, a few at a time: a caller that needs room calls
     /// again and again.
     pub fn forget_resets(&mut self, listeners: &mut Listeners, now: Instant) {
         for _ in 0..BUDGET {

@@ -24,7 +24,7 @@
 //! influences, the time of a look-up, differs by some ns between groups, against us of noise from the
 //! network. A peer without the key can do no better than chance: n flows are spread as by random
 //! placement, the longest run of full groups at a load of 0.84 is a few tens. What a flood may enter
-//! without an address of its own is bounded besides, by the SYN cache. (Rejected: SipHash-1-3, which
+//! without an address of its own is bounded by the SYN cache, too. (Rejected: SipHash-1-3, which
 //! would stand a peer that sees tags as well, for 80 instructions more a segment.)
 //!
 //! Measured, ns a look-up that hits, hash excluded (14 ns): median and range of ten runs on an EPYC
@@ -155,7 +155,7 @@ impl FlowTable {
         true
     }
 
-    /// The same of one that may be in another group, or while records move.
+    /// Takes out a record that may be in another group, or while records move.
     #[inline(never)]
     fn remove_farther(&mut self, hash: FlowHash, record: Record) -> bool {
         let removed = if self.migration.is_some() {
@@ -184,7 +184,7 @@ impl FlowTable {
         true
     }
 
-    /// The same of one that may be in another group, or while records move.
+    /// Replaces a record that may be in another group, or while records move.
     #[inline(never)]
     fn replace_farther(&mut self, hash: FlowHash, old: Record, new: Record) -> bool {
         self.update(hash, |found| (found == old).then_some(new)).is_some()

@@ -4,7 +4,7 @@
 //! [SYN cache](super::SynCache), of which it only knows the number.
 //!
 //! Closing a listener touches none of its half-open entries. Its number stays taken, found by
-//! nobody, until the last of them is gone: completed and refused, reset, or timed out. So a number
+//! no look-up, until the last of them is gone: completed and refused, reset, or timed out. So a number
 //! in an entry never comes to mean another listener, and closing costs O(accept queue).
 
 use alloc::boxed::Box;
@@ -52,7 +52,7 @@ impl Listeners {
         Ok(id)
     }
 
-    /// Listens for whatever SYN finds nobody else: at every port of every address. Each waits, unanswered,
+    /// Listens for every SYN that finds no other listener: at every port of every address. Each waits, unanswered,
     /// for a verdict; at most [`Listener::MOST_BY_VERDICT`] are half open. There is one such listener.
     pub fn add_any(&mut self) -> Result<ListenerId, EndpointInUse> {
         let at = Endpoint::new(unspecified(Family::V6), 0);
@@ -387,8 +387,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Somebody waits, and its application is to be told; returns whether it was not being told
-    /// already.
+    /// Notes that a connection waits and that the application is to be notified; returns true unless a
+    /// notification was pending already.
     pub const fn tells(&mut self) -> bool {
         !core::mem::replace(&mut self.telling, true)
     }

@@ -18,8 +18,8 @@
 //! **Several shards** have a share of the ports each. Those of others are found out one by one, as
 //! they are met, and passed over from then on like ports in use.
 //!
-//! **When none is free**, the answer says how many wait, and which has been silent for longest: whoever
-//! asks may end that one's TIME-WAIT ([`TimeWait::judge_take_over`](super::TimeWait::judge_take_over)).
+//! **When none is free**, the answer says how many wait, and which has been silent for longest: the
+//! caller may end that one's TIME-WAIT ([`TimeWait::judge_take_over`](super::TimeWait::judge_take_over)).
 //! One that answered something since it began to wait goes behind the others, a few at a time: so who
 //! keeps one from being silent keeps no other.
 //!
@@ -82,29 +82,29 @@ impl NextPort {
     }
 }
 
-/// What the flow table says of a local port towards a destination.
+/// The use of a local port towards a destination, by the flow table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortUse {
     /// No connection and no TIME-WAIT has the port.
     Free,
     /// A connection that this side opened.
     Ours,
-    /// What remains of one, in TIME-WAIT.
+    /// The record of one in TIME-WAIT.
     Waiting {
         /// When the connection entered TIME-WAIT.
         entered: Tick,
         /// When it last sent anything; as it entered, unless it answered something since.
         spoke: Tick,
-        /// Whether it used timestamps.
+        /// Its use of timestamps.
         stamped: Stamped,
     },
     /// Something that the peer opened.
     Foreign,
-    /// Nobody: the port does not come home to this shard, and never will.
+    /// Another shard: the port does not map to this one, and never will.
     Elsewhere,
 }
 
-/// What the shard reports: connections that begin, end and wait.
+/// Events that the shard reports: connections that begin, end and wait.
 impl Ports {
     /// A port is in use towards a destination: a connection of ours begins there. What
     /// [`Ports::choose`] returned is in use already.
@@ -249,7 +249,7 @@ impl Ports {
         Ok(port)
     }
 
-    /// A port at `local` towards nobody yet, for which `is_free` holds. It is not in use by that.
+    /// Draws a port at `local` without a destination yet, for which `is_free` holds. It is not in use by that.
     pub fn draw(
         &mut self,
         local: &Address,
@@ -280,7 +280,7 @@ impl Ports {
         }
     }
 
-    /// What this order begins with.
+    /// The ports that this order begins with.
     #[inline(always)]
     fn first_lane(&mut self, hash: u64) -> Lane {
         let (start, range) = (self.start(hash), self.drawable.range());
@@ -290,7 +290,7 @@ impl Ports {
         }
     }
 
-    /// Where it begins, in places behind the first port of the range, round and round.
+    /// The start of the order, in places behind the first port of the range, modulo its length.
     #[inline]
     fn start(&mut self, hash: u64) -> u32 {
         let counter = *self.counter(hash);
@@ -306,7 +306,7 @@ impl Ports {
         }
     }
 
-    /// How far the order has come.
+    /// The position that the order has reached.
     fn counter(&mut self, hash: u64) -> &mut u32 {
         match self.policy {
             PortOrder::DoubleHash | PortOrder::EvenFirst => {
@@ -373,11 +373,11 @@ impl core::fmt::Debug for Ports {
 pub struct PortsExhausted {
     /// The range that was drawn from.
     pub range: PortRange,
-    /// What has its ports.
+    /// The uses of its ports.
     pub taken: Taken,
 }
 
-/// What has the ports towards a destination, where none is free.
+/// The uses of the ports towards a destination, where none is free.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Taken {
     /// The number of are in use, of those that come home to this shard.

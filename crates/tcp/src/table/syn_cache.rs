@@ -34,12 +34,12 @@ pub struct SynCache {
     lots: SipHasher24,
     /// The number of lots were drawn.
     drawn: u64,
-    /// The first entry that waits for a verdict and that nobody was asked about: what follows it in its
+    /// The first entry that waits for a verdict not yet requested: the entries that follow it in its
     /// queue are the others. Or [`NONE`].
     unheard: u32,
 }
 
-/// What the cache holds, and what it would do.
+/// The contents of the cache, and its decisions.
 impl SynCache {
     /// A cache by these rules, empty. Who is evicted follows from `key`.
     pub fn new(tunables: &Tunables, key: &Key) -> Self {
@@ -183,7 +183,7 @@ impl SynCache {
     // Always: the entry would be copied on its way out.
     #[inline(always)]
     pub fn remove_answered(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
-        debug_assert!(self.unheard != index, "nobody was asked about it");
+        debug_assert!(self.unheard != index, "its verdict was not requested");
         self.unlink(index)?;
         let entry = self.entries.remove(index)?;
         listeners.release_half_open(entry.listener());
@@ -221,7 +221,7 @@ impl SynCache {
         index
     }
 
-    /// The one that has waited longest of those that nobody was asked about; now somebody is.
+    /// Returns the entry that has waited longest of those whose verdict was not requested, and notes the request.
     pub fn ask(&mut self) -> Option<(u32, &SynEntry)> {
         let index = self.unheard;
         let entry = self.entries.get_mut(index)?;

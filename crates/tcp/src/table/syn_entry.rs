@@ -126,7 +126,7 @@ pub enum FastOpenForm {
 impl SynEntry {
     /// The entry for a SYN that a listener is there for. Options count if the tunables allow them
     /// and the SYN has them.
-    // Always: of what a SYN says and of what is known beside it nothing stands in memory before it is in the entry.
+    // Always: of what a SYN says and of what else is known nothing stands in memory before it is in the entry.
     #[inline(always)]
     pub fn from_syn(syn: impl Into<Asked>, open: PassiveOpen, tunables: &Tunables) -> Self {
         let syn = syn.into();
@@ -286,8 +286,8 @@ impl SynEntry {
         }
     }
 
-    /// Whether the SYN-ACK is to bring a cookie and in which form. RFC 7413
-    /// 4.2.2: one that the clock repeats does not, for whoever swallowed the first.
+    /// The form in which the SYN-ACK is to bring a cookie, if it is. RFC 7413 4.2.2: one that the clock
+    /// repeats does not, as a middlebox may have swallowed the first.
     #[inline]
     pub fn fast_open(&self) -> Option<FastOpenForm> {
         let granted = self.negotiated.has(Negotiated::FAST_OPEN) && self.retries == 0;

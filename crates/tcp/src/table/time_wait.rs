@@ -410,7 +410,7 @@ impl Stamp {
         Some((units.saturating_sub(2) * Self::UNIT, units * Self::UNIT))
     }
 
-    /// What a restart leaves: limits go on across it, and 10 s with 2 MSL of 510 s are less than the
+    /// Returns the time that a restart keeps: limits go on across it, and 10 s with 2 MSL of 510 s are less than the
     /// circle.
     fn carried(self, now: Tick) -> Self {
         let recent = self.millis_to(now).is_some_and(|(_, millis)| millis <= 10_000);

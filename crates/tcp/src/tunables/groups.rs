@@ -22,7 +22,7 @@ pub static TUNABLE_GROUPS: &[TunableGroup] = &[
         ],
         fields: &["tw_reuse_delay_remote", "tw_reuse_delay_link", "tw_reuse_delay_loopback"],
         sharing: Sharing::Same,
-        help: "How long ago the last segment of a connection must be before `connect` ends its \
+        help: "The least time from the last segment of a connection until `connect` may end its \
                TIME-WAIT to take its port, for paths of every class.",
     },
     TunableGroup {

@@ -22,7 +22,7 @@ policies! {
         Never = "never",
     }
 
-    /// What a SYN is answered that does not open a flow in TIME-WAIT again.
+    /// The answer to a SYN that does not reopen a flow in TIME-WAIT.
     AnswerInTimeWait {
         /// An acknowledgment, no more than one per record in `net.ipv4.tcp_invalid_ratelimit`
         /// (RFC 9293 3.10.7.4): a peer that lost its state answers it with a reset.
@@ -37,19 +37,19 @@ policies! {
 
     /// Which reset ends a record in TIME-WAIT.
     RstInTimeWait {
-        /// One at RCV.NXT, within a second of our challenge of a SYN: nobody else's could be it
-        /// (RFC 1337).
+        /// One at RCV.NXT, within a second of our challenge of a SYN: only the peer can have sent it (RFC
+        /// 1337).
         Challenged = "challenged",
         /// None ends it before 2 MSL are over: FreeBSD, gVisor, lwIP.
         Ignore = "ignore",
         /// One at RCV.NXT: Linux.
         AtRcvNxt = "at-rcv-nxt",
-        /// Any in the window, as RFC 9293 3.10.7.4 has it: illumos, smoltcp. Whoever guesses a number in the
-        /// window assassinates TIME-WAIT (RFC 1337).
+        /// Any in the window, as RFC 9293 3.10.7.4 has it: illumos, smoltcp. An attacker who guesses a number
+        /// in the window assassinates TIME-WAIT (RFC 1337).
         End = "end",
     }
 
-    /// What an empty segment at RCV.NXT is answered in TIME-WAIT.
+    /// The answer to an empty segment at RCV.NXT in TIME-WAIT.
     EmptyInTimeWait {
         /// An acknowledgment, no more than one per record in `net.ipv4.tcp_invalid_ratelimit`, unless
         /// its flags are ACK alone and it acknowledges all that was sent: FreeBSD.
@@ -65,17 +65,17 @@ policies! {
         /// quoted segment times out, and not if that is acknowledged (RFC 5927 7.2): NetBSD,
         /// OpenBSD.
         Verified = "verified",
-        /// At once: Linux, FreeBSD. Whoever guesses a number in flight makes segments small.
+        /// At once: Linux, FreeBSD. An attacker who guesses a number in flight makes segments small.
         Immediate = "immediate",
     }
 
-    /// What a station is answered that says, unasked, that it is a neighbour which another was
-    /// confirmed to be.
+    /// The response to a station that claims, unasked, the address of a neighbour that is confirmed as another
+    /// station.
     NeighbourClaims {
-        /// The one known is asked first, and gives way if it is silent for a second: whoever can
-        /// send one frame takes over nobody's traffic.
+        /// The known station is probed first, and is replaced if it is silent for a second. One forged frame
+        /// therefore redirects no traffic.
         Verify = "verify",
-        /// It is believed (RFC 4861 7.2.5, RFC 826): FreeBSD, and Linux a second after the last
+        /// The claim is believed (RFC 4861 7.2.5, RFC 826): FreeBSD, and Linux a second after the last
         /// confirmation.
         Replace = "replace",
     }
@@ -84,36 +84,37 @@ policies! {
     RstInWindow {
         /// One at RCV.NXT; elsewhere in the window it is challenged (RFC 5961 3.2).
         AtRcvNxt = "at-rcv-nxt",
-        /// Any in the window (RFC 793): whoever guesses one number of some thousands ends it.
+        /// Any in the window (RFC 793): an attacker who guesses one number of some thousands ends the
+        /// connection.
         Any = "any",
     }
 
-    /// What a reset that ends CLOSE-WAIT means to the application, whose peer sent its end before.
+    /// The error that an application gets if a reset ends its connection in CLOSE-WAIT, after the peer's FIN.
     RstInCloseWait {
-        /// That nobody takes what could still be sent (`EPIPE`): Linux.
+        /// `EPIPE`, because the peer accepts no more data: Linux.
         Pipe = "pipe",
-        /// The same as in other states (`ECONNRESET`): FreeBSD.
+        /// `ECONNRESET`, as in other states: FreeBSD.
         Reset = "reset",
     }
 
-    /// What it means to an attempt to open that somebody forbids it, as an ICMP error says.
+    /// The error of an attempt to open that a router or the peer prohibits by an ICMP error.
     ProhibitedByIcmp {
-        /// That the peer cannot be reached (`EHOSTUNREACH`): Linux.
+        /// `EHOSTUNREACH`, the peer cannot be reached: Linux.
         Unreachable = "unreachable",
-        /// That the attempt is refused (`ECONNREFUSED`): FreeBSD.
+        /// `ECONNREFUSED`, the attempt is refused: FreeBSD.
         Refused = "refused",
     }
 
-    /// What it means to an attempt to open that there is no way to the peer now, or that somebody did not
-    /// understand its SYN, as an ICMP error says.
+    /// The effect on an attempt to open of an ICMP error that reports no route to the peer, or a SYN that a
+    /// host did not understand.
     UnreachableByIcmp {
-        /// That this SYN did not arrive; others may (RFC 1122 4.2.3.9): FreeBSD.
+        /// The attempt goes on, because only this SYN is lost (RFC 1122 4.2.3.9): FreeBSD.
         Soft = "soft",
-        /// That the attempt is over, as after any other ICMP error: Linux.
+        /// The attempt ends, as after any other ICMP error: Linux.
         Hard = "hard",
     }
 
-    /// Whether `SO_ERROR` tells of ICMP errors that a connection outlives.
+    /// The rule by which `SO_ERROR` reports ICMP errors that a connection outlives.
     SoftErrors {
         /// Once, while nothing was acknowledged since: Linux.
         Told = "told",
@@ -121,40 +122,40 @@ policies! {
         Kept = "kept",
     }
 
-    /// What text is answered that comes when the application has shut both directions down and still
+    /// The answer to text that arrives after the application has shut both directions down and while it still
     /// holds the socket.
     TextAfterShutdown {
         /// A reset, which ends the connection, as after `close` (RFC 9293 3.6.1): Linux.
         Reset = "reset",
-        /// An acknowledgment: FreeBSD, which resets only what nobody holds any more.
+        /// An acknowledgment: FreeBSD, which resets only connections whose socket is closed.
         Take = "take",
     }
 
-    /// What it means to an attempt to open that its SYN's hop limit ran out, as an ICMP error says.
+    /// The effect on an attempt to open of an ICMP error that reports the hop limit of its SYN exceeded.
     TimeExceededByIcmp {
-        /// That this SYN did not arrive; others may (RFC 1122 4.2.3.9).
+        /// The attempt goes on, because only this SYN is lost (RFC 1122 4.2.3.9).
         Soft = "soft",
-        /// That the peer cannot be reached, which ends the attempt: Linux, FreeBSD.
+        /// The attempt ends, because the peer cannot be reached: Linux, FreeBSD.
         Hard = "hard",
     }
 
-    /// What a SYN in the window of a connection does.
+    /// The effect of a SYN in the window of a connection.
     SynInWindow {
         /// Nothing: it is challenged (RFC 5961 4.2).
         Challenge = "challenge",
-        /// It resets the connection (RFC 793): whoever guesses a number in the window ends it.
+        /// It resets the connection (RFC 793): an attacker who guesses a number in the window ends it.
         Reset = "reset",
     }
 
-    /// What becomes of segments without the timestamps that were negotiated, resets excepted.
+    /// The treatment of segments without the timestamps that were negotiated, resets excepted.
     MissingTimestamps {
         /// They are dropped in silence (RFC 7323 3.2), but for SYNs, which are challenged in any
         /// case (RFC 5961 4.2). A peer that leaves timestamps out is not heard.
         Drop = "drop",
         /// They are dropped, SYNs too: FreeBSD with `tolerate_missing_ts` at 0.
         DropSyn = "drop-syn",
-        /// They are taken as they are: Linux, FreeBSD. A peer that sends some with and some without is no
-        /// longer protected by PAWS.
+        /// They are accepted: Linux, FreeBSD. A peer that omits timestamps from some segments is no longer
+        /// protected by PAWS.
         Take = "take",
     }
 
@@ -164,14 +165,14 @@ policies! {
         Auto = "auto",
         /// All, but those of a flow in TIME-WAIT.
         Always = "always",
-        /// None: a full SYN cache evicts an entry, the oldest of some that nobody can foresee.
+        /// None: a full SYN cache evicts an entry, the oldest of a few chosen unpredictably.
         Off = "off",
     }
 
-    /// How the window follows the receive buffer.
+    /// The rule by which the window follows the receive buffer.
     ReceiveWindow {
-        /// The buffer as it is; a window grows by a full segment or half of the buffer at least
-        /// (RFC 9293 3.8.6.2.2), so that no sender is led to small segments.
+        /// The buffer, unrounded. A window grows by a full segment or half of the buffer at least (RFC 9293
+        /// 3.8.6.2.2), so that no sender is led to small segments.
         Rfc9293 = "rfc9293",
         /// The buffer, rounded up to full segments when their size becomes known; every byte that was
         /// read is announced, while a full segment or a quarter of the buffer is free, rounded up to
@@ -180,8 +181,8 @@ policies! {
         FullSegments = "full-segments",
     }
 
-    /// What an application's size of a buffer means, and what the metrics `sendpipe` and `recvpipe` of a
-    /// route do to it.
+    /// The meaning of a buffer size that an application sets, and the effect on it of the metrics `sendpipe`
+    /// and `recvpipe` of a route.
     BufferPolicy {
         /// A floor: the buffer is at least so large, and grows as the path needs it. A route can only
         /// raise it.
@@ -194,7 +195,7 @@ policies! {
         Route = "route",
     }
 
-    /// How `getsockopt` tells the size of a buffer.
+    /// The form in which `getsockopt` returns the size of a buffer.
     ToldBuffers {
         /// Twice the bytes that it holds: Linux, which counts its own overhead.
         Doubled = "doubled",
@@ -202,7 +203,7 @@ policies! {
         AsSet = "as-set",
     }
 
-    /// How initial sequence numbers are chosen.
+    /// The method by which initial sequence numbers are chosen.
     Isn {
         /// A keyed hash of the flow and a clock (RFC 6528): no flow's number tells another's, and
         /// one flow's only grow.
@@ -226,16 +227,17 @@ policies! {
         Never = "off",
     }
 
-    /// Whether a client remembers that a peer refuses connections from ports that came back, as one does
-    /// whose TIME-WAIT turns their SYNs away.
+    /// The order of reused ports towards a peer that refuses connections from them, as one does whose TIME-WAIT
+    /// refuses their SYNs.
     RefusedPorts {
-        /// It does: ports that came back are taken last, and of those the one that did first.
+        /// The client remembers such a peer. Ports used before are taken last, and of those the one released
+        /// first.
         Last = "last",
-        /// It does not: all free ports are alike. All other stacks.
+        /// The client does not remember such a peer, and all free ports are alike. All other stacks.
         Forget = "forget",
     }
 
-    /// In which order ephemeral ports are tried.
+    /// The order in which ephemeral ports are tried.
     PortOrder {
         /// One after the other for each destination, from a secret start (RFC 6056 3.3.4).
         DoubleHash = "double-hash",

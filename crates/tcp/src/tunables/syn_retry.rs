@@ -11,9 +11,8 @@ use whimbrel_base::cold_path;
 
 use super::Tunables;
 
-/// How long each SYN waits for its answer before the next: `x2`, `x1`, `x1.5` multiply
-/// `initial_rto` with each, up to `net.ipv4.tcp_rto_max_ms`; `3s,6s,12s` lists the waits, the last
-/// of which repeats.
+/// The time that each SYN waits for its answer before the next: `x2`, `x1`, `x1.5` multiply `initial_rto` with
+/// each, up to `net.ipv4.tcp_rto_max_ms`; `3s,6s,12s` lists the waits, the last of which repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SynRetry(Schedule);
 
@@ -50,7 +49,7 @@ impl SynRetry {
         (len > 0).then_some(Self(Schedule::Listed { waits, len: len as u8 }))
     }
 
-    /// How long to wait after a SYN that was sent `repeats` times before.
+    /// Returns the wait after a SYN that was sent `repeats` times before.
     pub fn wait(&self, repeats: u8, tunables: &Tunables) -> Duration {
         match &self.0 {
             Schedule::Factor(percent) => {

@@ -218,7 +218,7 @@ fn refusal_names_tunable_value_range_unit_and_remedy() {
     assert_eq!(
         refusal("net.ipv4.tcp_syn_retries", "99"),
         "net.ipv4.tcp_syn_retries=99: give 0 to 30 repetitions, as in net.ipv4.tcp_syn_retries=6; \
-         beyond that: an application waits for hours to hear that nobody is there"
+         beyond that: an application waits for hours to learn that no host is there"
     );
     assert_eq!(
         refusal("net.inet.tcp.delacktime", "soon"),

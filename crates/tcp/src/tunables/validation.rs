@@ -1,4 +1,4 @@
-//! Whether tunables are what they may be, each alone and all together.
+//! The validation of tunables, each by itself and all together.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -9,7 +9,7 @@ use whimbrel_base::tunables::{self, InvalidTunable, print_time};
 use super::Tunables;
 
 impl Tunables {
-    /// Whether every value lies in its range, and none contradicts another.
+    /// Returns an error unless every value lies in its range and none contradicts another.
     pub fn validate(&self) -> Result<(), InvalidTunable> {
         tunables::check_ranges(self)?;
         self.port_range()?;

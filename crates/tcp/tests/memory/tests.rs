@@ -38,7 +38,7 @@ fn run(order: Order, len: usize, buffer: usize, limit: usize) {
     }
     feed.drain(100);
     drop((feed, starts));
-    assert_eq!(held(), before, "all of it was let go");
+    assert_eq!(held(), before, "all of it was released");
 }
 
 fn run_all(buffer: usize) {

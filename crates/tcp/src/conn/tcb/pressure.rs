@@ -57,8 +57,8 @@ impl Tcb {
             return Done(Verdict::Drop(DropReason::MemoryBudget));
         }
         let most = self.share_under_pressure(cx);
-        // Windows that were announced before would hold more than the budget. Whoever reads has
-        // room; of whoever does not this is lost, as on a path that is full, and comes again.
+        // Windows that were announced before would hold more than the budget. An application
+        // that reads has room. Otherwise this text is lost, as on a path that is full, and comes again.
         let unread = self.unread();
         let held = if unread == 0 { 0 } else { self.held_under_pressure(cx) };
         let room = most.saturating_sub(held);

@@ -122,8 +122,8 @@ impl Tcb {
         self.buffers.iter().flat_map(|buffers| buffers.recv.peek())
     }
 
-    /// Where the first part of the text that is held out of order already begins and ends, in bytes
-    /// beyond RCV.NXT.
+    /// Returns the start and the end of the first part of the text that is already held out of order, in
+    /// bytes beyond RCV.NXT.
     #[inline]
     pub(in crate::conn) fn overlap(&self, ahead: u32, text: Text) -> Option<(u32, u32)> {
         self.buffers.as_ref()?.recv.overlap(ahead, text.take)

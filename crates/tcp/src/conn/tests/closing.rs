@@ -25,7 +25,7 @@ fn the_side_that_closes_first_waits_and_the_other_is_done() {
     assert_eq!(pair.server.received, pattern(5_000));
     pair.close(Which::Server);
     pair.run_until_quiet();
-    // The FIN's acknowledgment is the waiting record's to send; here nobody sent it.
+    // The FIN's acknowledgment is the waiting record's to send; here it was not sent.
     assert_eq!(pair.client.connection.state(), State::TimeWait);
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::Finished));
 }

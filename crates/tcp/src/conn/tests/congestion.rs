@@ -1,4 +1,4 @@
-//! A congestion control of somebody else's: all of it is in this file, and a transfer runs by it.
+//! A congestion control from outside this crate: all of it is in this file, and a transfer runs by it.
 
 use std::boxed::Box;
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ struct FourSegments {
 
 impl FourSegments {
     fn note(&self, what: impl FnOnce(&mut Heard)) {
-        what(&mut self.heard.lock().expect("nobody panicked"));
+        what(&mut self.heard.lock().expect("no panic while locked"));
     }
 }
 
@@ -167,7 +167,7 @@ fn a_transfer_runs_by_the_window_of_another_algorithm() {
     assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
     let window = 4 * u32::from(pair.client.connection.mss());
     assert_eq!(pair.client.connection.cwnd(), window);
-    let heard = heard.lock().expect("nobody panicked");
+    let heard = heard.lock().expect("no panic while locked");
     assert_eq!((heard.sent, heard.delivered, heard.most_in_flight), (60_000, 60_000, window));
     assert!(heard.round_trips >= 10, "one for each window: {heard:?}");
     assert_eq!((heard.loss_events, heard.timeouts.len()), (0, 0));
@@ -223,7 +223,7 @@ fn another_algorithm_hears_of_losses_time_outs_and_pauses() {
     pair.write(Which::Client, &pattern(30_000));
     pair.run_for(Duration::from_secs(1));
     let pauses = {
-        let heard = heard.lock().expect("nobody panicked");
+        let heard = heard.lock().expect("no panic while locked");
         assert_eq!((heard.loss_events, heard.recovered, heard.timeouts.len()), (1, 1, 0));
         assert!(heard.sent > 30_000, "what is sent again counts: {heard:?}");
         heard.pauses
@@ -232,7 +232,7 @@ fn another_algorithm_hears_of_losses_time_outs_and_pauses() {
     pair.lose = |_, _| true;
     pair.write(Which::Client, b"anyone?");
     pair.run_for(Duration::from_secs(1));
-    let heard = heard.lock().expect("nobody panicked");
+    let heard = heard.lock().expect("no panic while locked");
     assert_eq!(heard.pauses, pauses + 1);
     assert_eq!(heard.timeouts[..2], [TimeoutKind::First, TimeoutKind::Repeated]);
 }

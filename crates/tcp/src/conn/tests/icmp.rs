@@ -288,7 +288,7 @@ fn prohibited_and_time_exceeded_follow_the_rules() {
         let mut rules = Tunables::default();
         rules.set_by_name(name, value).expect("it is a tunable");
         assert_eq!(opening_under(&rules, ISS, error).1, expected, "{name} = {value}");
-        // Whoever is connected outlives it.
+        // An open connection outlives it.
         let mut pair = Pair::established(&rules);
         pair.write(Which::Client, &pattern(100));
         pair.poll(Which::Client).expect("text");

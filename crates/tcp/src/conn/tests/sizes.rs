@@ -230,7 +230,7 @@ fn unsent(connection: &Connection) -> u32 {
     connection.transfer.tcb.sender.unsent(connection.transfer.tcb.queue())
 }
 
-/// Other connections of the client hold so much text beside this one.
+/// Other connections of the client hold so much text, in addition to this one.
 fn crowd(pair: &mut Pair, before: u32, after: u32) {
     let side = &mut pair.client;
     side.cx.pool.budget.move_text(before, after, &mut side.cx.env.counters);
@@ -242,11 +242,11 @@ fn who_was_refused_while_many_wait_has_a_share() {
         let mut pair = Pair::established(&fixed(4 << 20, 1 << 20));
         crowd(&mut pair, 0, others);
         let bytes = pattern(2 << 20);
-        assert_eq!(pair.write(Which::Client, &bytes), 1 << 20, "nobody was refused yet");
+        assert_eq!(pair.write(Which::Client, &bytes), 1 << 20, "none was refused yet");
         let mut carried = 1 << 20;
         while carried < 8 << 20 {
             pair.run_for(Duration::from_micros(500));
-            assert!(pair.now < Instant::from_millis(60_000), "nobody is told of room: {carried}");
+            assert!(pair.now < Instant::from_millis(60_000), "no signal of room: {carried}");
             let told = pair.client.connection.signals_mut().take(Signals::WRITABLE);
             let before = unsent(&pair.client.connection);
             let taken = if told { pair.write(Which::Client, &bytes) } else { 0 };
@@ -291,7 +291,7 @@ fn with_a_share_the_path_is_as_busy() {
         carried += pair.write(Which::Client, &bytes);
         while carried < 32 << 20 {
             pair.run_for(Duration::from_millis(1));
-            assert!(pair.now < Instant::from_millis(60_000), "nobody is told of room: {carried}");
+            assert!(pair.now < Instant::from_millis(60_000), "no signal of room: {carried}");
             if pair.client.connection.signals_mut().take(Signals::WRITABLE) {
                 carried += pair.write(Which::Client, &bytes);
             }

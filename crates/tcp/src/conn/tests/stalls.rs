@@ -127,7 +127,7 @@ fn a_loss_after_gigabytes_is_mended_within_a_round_trip() {
     send_gigabytes(&mut pair);
     let bytes = pattern(14_600);
     pair.write(Which::Client, &bytes);
-    pair.poll(Which::Client).expect("a segment that nobody receives");
+    pair.poll(Which::Client).expect("a segment that does not arrive");
     pair.run_for(Duration::from_millis(150));
     assert!(pair.server.received == bytes, "{} bytes", pair.server.received.len());
     assert_eq!((pair.client.cx.counters.fast_retrans, pair.client.cx.counters.timeouts), (1, 0));
@@ -164,7 +164,7 @@ fn a_fin_behind_text_that_is_held_already_is_not_lost_with_it() {
     assert_eq!(pair.server.connection.state(), State::CloseWait);
 }
 
-/// The client's flight is lost, and the server answers whatever comes with a window of `wnd`
+/// The client's flight is lost, and the server answers every segment with a window of `wnd`
 /// bytes from where it stands.
 fn answer_with_a_window_of(pair: &mut Pair, wnd: u32, limit: Duration) {
     let end = pair.now + limit;

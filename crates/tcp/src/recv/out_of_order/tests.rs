@@ -1,4 +1,4 @@
-//! What is written down anew is all there afterwards.
+//! Tests that a list written anew is complete.
 
 use std::vec::Vec;
 

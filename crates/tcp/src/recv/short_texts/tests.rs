@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use super::ShortTexts;
 
-/// Fills so many chunks and lets go of all texts but `held`; returns where each chunk began.
+/// Fills so many chunks and drops all texts but `held`; returns where each chunk began.
 fn fill(texts: &mut ShortTexts, chunks: usize, held: impl Fn(usize) -> bool) -> Vec<*const u8> {
     let mut kept = Vec::new();
     let mut begins = Vec::new();

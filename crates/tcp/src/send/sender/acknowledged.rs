@@ -56,8 +56,8 @@ pub enum Order {
 }
 
 impl Sender {
-    /// Everything below `ack` is acknowledged, `numbers` (>= 1) more than before; `delivered` is told what
-    /// of that the peer had not named.
+    /// Everything below `ack` is acknowledged, `numbers` (>= 1) more than before; `delivered` gets the
+    /// part of it that the peer had not named.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,

@@ -102,8 +102,8 @@ impl Sender {
     /// many as keep the path busy until the application was woken.
     ///
     /// Text that waits behind that of others has left the caches when its turn comes: 100 connections with
-    /// 1 MiB each carried half of what they do with a share each. Whoever was not refused room yet may fill
-    /// his buffer, and what was set goes before this ([`SendBounds::unsent_low_water`]).
+    /// 1 MiB each carried half of what they do with a share each. An application that was not
+    /// refused room yet may fill its buffer, and what was set takes precedence ([`SendBounds::unsent_low_water`]).
     pub fn share(&self) -> Option<u32> {
         self.is_send_share_limited().then(|| (self.unacknowledged() / 4).max(SHARE))
     }

@@ -16,7 +16,7 @@ pub struct FastOpenCache {
     failures: Aged<Service, Failure, MOST>,
 }
 
-/// Where a connection leads, seen from one address of ours: cookies are for addresses, what fails
+/// The remote endpoint of a connection, seen from one address of ours: cookies are for addresses, what fails
 /// may fail at one port alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Service {

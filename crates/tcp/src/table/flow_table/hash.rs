@@ -3,9 +3,9 @@
 //! Two multiplications of 64 bits by 64, of which both halves of the product count; all that goes in is
 //! hidden behind a secret first. Every segment is hashed, and SipHash-1-3 took 96 instructions
 //! for it, this takes 16. It is no pseudo-random function, and where one is needed (ISNs, ports,
-//! timestamps, cookies) none of this serves: an observer of hashes could work out the key. Here nobody
-//! does. A hash never leaves the host, and what it decides, which cache line is read, is a matter of
-//! nanoseconds beside microseconds of network. Who chooses flows blindly finds as many that meet as
+//! timestamps, cookies) none of this serves: an observer of hashes could work out the key. Here no hash
+//! is observed. It never leaves the host, and what it decides, which cache line is read, is a matter of
+//! nanoseconds against microseconds of network. Who chooses flows blindly finds as many that meet as
 //! chance has it: a difference between two flows is multiplied by one secret, and what is left of it, both
 //! halves folded into one, by another.
 

@@ -1,5 +1,5 @@
-//! What is known of destinations: how many ports are in use towards each, and where those are many,
-//! which.
+//! Destinations and their ports in use: the number towards each and, where those are many, the ports
+//! themselves.
 //!
 //! A destination with up to 64 ports in use is a slot of 8 bytes: a hash and a count. One more, and
 //! it has a [`PortMap`], at most [`MAPS`] of them at once. Destinations whose hashes are equal share
@@ -147,7 +147,7 @@ impl Known {
     #[inline(never)]
     fn find_map(&self, of: Hashed<'_>) -> Option<Record> {
         let is_it = |map: &PortMap| map.towards == *of.towards;
-        // There is one at most, and it stands in the table as long as it is there.
+        // There is one at most, and it stays in the table while it exists.
         if self.maps.get(self.last).is_some_and(is_it) {
             return Some(Record::new(MAP, self.last));
         }
@@ -199,7 +199,7 @@ fn counting(record: Record, count: u32) -> Option<Record> {
     (record.kind() == COUNT).then(|| Record::new(COUNT, count.min(Record::MAX_INDEX)))
 }
 
-/// What a slot of the table holds here: two of the kinds that it can tell apart.
+/// The contents of a slot of the table here: two of the kinds that it can tell apart.
 const COUNT: Kind = Kind::Connection;
 const MAP: Kind = Kind::TimeWait;
 

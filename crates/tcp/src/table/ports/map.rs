@@ -117,7 +117,7 @@ impl PortMap {
     }
 
     pub(super) fn claim(&mut self, port: u16) {
-        // One that comes home to another shard is in use here only if somebody binds it.
+        // One that comes home to another shard is in use here only if an application binds it.
         let bound = self.elsewhere.as_mut().is_some_and(|it| it.remove(port));
         self.used_count += u32::from(self.used.insert(port) || bound);
     }
@@ -223,7 +223,7 @@ fn first_silent(queue: &mut VecDeque<u16>, look: &mut impl FnMut(u16) -> PortUse
     queue.front().copied()
 }
 
-/// What a search passes over: ports in use, ports that came back from a peer that refuses, and
+/// The ports that a search passes over: those in use, ports that came back from a peer that refuses, and
 /// those reserved.
 struct Blocked<'a> {
     map: &'a PortMap,
@@ -241,7 +241,7 @@ impl Words for Blocked<'_> {
     }
 }
 
-/// Whether a connection used timestamps: without, its TIME-WAIT cannot be cut short.
+/// A connection's use of timestamps: without them, its TIME-WAIT cannot be cut short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Stamped {

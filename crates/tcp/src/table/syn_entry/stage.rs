@@ -77,8 +77,8 @@ impl SynEntry {
     }
 
     /// Judges a segment for a SYN that was not answered: RFC 9293 3.10.7.2, as if its
-    /// listener were all there is, but that this one SYN is known. Never a challenge, which would tell what
-    /// the verdict has yet to: that somebody is there.
+    /// listener were all there is, but that this one SYN is known. Never a challenge, which would show what
+    /// the verdict has yet to decide: that a listener is there.
     pub fn judge_held(&self, seg: &RxSegment<'_>) -> SynStep {
         let flags = seg.header.flags;
         if self.is_repeated_syn(seg) {
@@ -101,7 +101,7 @@ impl SynEntry {
         SynStep::Drop(if flags.is_syn() { DropReason::SynChallenged } else { DropReason::NoAck })
     }
 
-    /// The verdict that nobody is there: what a closed port answers to this SYN.
+    /// The reply to a SYN without a listener: what a closed port answers.
     pub fn refusal(&self) -> Reply {
         // RFC 9293 3.10.7.1: "<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>". Text that came with the SYN
         // was not kept; SEG.ACK is acceptable without it, too.

@@ -1,4 +1,4 @@
-//! What waits for a segment that carries it.
+//! Delays of acknowledgments and of FIN for a segment that can carry them.
 
 macro_rules! acknowledgments {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
@@ -28,11 +28,11 @@ macro_rules! acknowledgments {
         fin_with_text: bool = true, "fin.with_text", Unit::Switch => {
             rfc: "RFC 9293 3.10.4";
             low: "one packet more for each connection.";
-            high: "nothing, but where a middlebox loses the text beside a FIN.";
+            high: "nothing, but where a middlebox loses the text of a segment with FIN.";
         }
 
-        /// How many segments may await one acknowledgment. RFC 9293: "an ACK SHOULD be generated for at
-        /// least every second full-sized segment".
+        /// The number of segments that one acknowledgment may cover. RFC 9293: "an ACK SHOULD be generated for
+        /// at least every second full-sized segment".
         ack_every: u8 = 2, "ack_every", Unit::Count("segments") => {
             also: "net.inet.tcp.delayed_ack" (Reading::Words(&[("0", "1"), ("1", "2")])),
                 "tcp_deferred_acks_max";

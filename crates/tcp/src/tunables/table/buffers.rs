@@ -1,10 +1,10 @@
-//! How much text may wait for peers and applications, and what windows say of it.
+//! Buffers of connections, the memory of a shard, and the windows that follow from them.
 
 macro_rules! buffers {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
 
-        /// What a size means that an application asks for (`SO_SNDBUF`, `SO_RCVBUF`), and what the route says
-        /// of buffers.
+        /// The meaning of a size that an application sets (`SO_SNDBUF`, `SO_RCVBUF`), and of the buffer sizes
+        /// of a route.
         buffers: BufferPolicy = BufferPolicy::Floor, "buffers", BufferPolicy::UNIT => {
             rfc: "RFC 9293 3.8.6";
         }
@@ -37,9 +37,9 @@ macro_rules! buffers {
             high: "nothing, but more text on its way when an application breaks off.";
         }
 
-        /// How much text all other connections of a shard hold before whoever is refused room has no more than a
-        /// share of his send buffer unsent: 32 KiB, or a quarter of what is in flight if that is more. It is what
-        /// a core keeps in its caches: 1 to 2 MiB. `TCP_NOTSENT_LOWAT` goes before it.
+        /// Text that all other connections of a shard hold, above which a connection refused room may have only
+        /// a share of its send buffer unsent. The share is 32 KiB, or a quarter of what is in flight if that is
+        /// more. The default fits the caches of a core, 1 to 2 MiB. `TCP_NOTSENT_LOWAT` takes precedence.
         send_crowd: u32 = 2 << 20, "buffers.send.crowd", Unit::Octets => {
             range: 0 ..= 1 << 30;
             rfc: "RFC 9293 3.9.1.2";
@@ -77,24 +77,24 @@ macro_rules! buffers {
             high: "nothing: a reader that falls behind has no more than it had.";
         }
 
-        /// What a shard may hold for its peers and applications: the memory behind text that was not
-        /// read, text that was not acknowledged, and records. From 75 % on no buffer grows by itself; from
-        /// 90 % on those that grew come back to what was asked for as they drain, text out of order is
-        /// refused, and text beyond a share of what is left, which is larger for whoever reads what comes; of each
-        /// connection 4 KiB are kept for that; from 100 % on each connection gets four segments of window
-        /// and an initial window of send buffer, half-open ones become cookies (unless those are off:
-        /// they have a bound of their own), and a record in TIME-WAIT goes for each that comes.
+        /// The memory that a shard may hold for its peers and applications: unread text, unacknowledged text,
+        /// and records. From 75 % on no buffer grows by itself. From 90 % on buffers that grew return to their
+        /// set size as they drain, text out of order is refused, and so is text beyond a connection's share of
+        /// what is left. That share is larger for applications that keep reading, and 4 KiB of each connection
+        /// are kept for it. From 100 % on each connection gets four segments of window and an initial window of
+        /// send buffer, half-open entries become cookies (unless those are off: entries have a bound of their
+        /// own), and each new record in TIME-WAIT replaces another.
         mem_budget: u64 = 1 << 30, "mem.budget", Unit::Octets => {
             range: 1 << 20 ..= 1 << 42;
             rfc: "RFC 9293 3.8.6.2.2";
             low: "a few fast peers slow all others down.";
-            high: "the system ends the process before the shard slows anybody down.";
+            high: "the system ends the process before the shard slows any connection down.";
         }
 
-        /// How `getsockopt` tells the sizes of buffers.
+        /// The form in which `getsockopt` returns the sizes of buffers.
         told_buffers: ToldBuffers = ToldBuffers::Doubled, "buffers.told", ToldBuffers::UNIT => {}
 
-        /// How the window follows the receive buffer.
+        /// The rule by which the window follows the receive buffer.
         recv_window: ReceiveWindow = ReceiveWindow::Rfc9293, "recv.window", ReceiveWindow::UNIT => {
             rfc: "RFC 9293 3.8.6.2.2";
         }

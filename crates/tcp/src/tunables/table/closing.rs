@@ -30,9 +30,9 @@ macro_rules! closing {
             high: "memory.";
         }
 
-        /// A SYN that carries FIN opens nothing: a listener drops it, TIME-WAIT challenges it. Linux
-        /// does so without asking. RFC 9293 3.10.7.2 does not drop it, nor does FreeBSD unless it is
-        /// told: then the SYN counts, and the FIN is to come again.
+        /// A SYN that carries FIN opens nothing: a listener drops it, TIME-WAIT challenges it. Linux always
+        /// does so. RFC 9293 3.10.7.2 does not drop it, nor does FreeBSD by default: then the SYN counts, and
+        /// the FIN is to come again.
         drop_synfin: bool = true, "net.inet.tcp.drop_synfin", Unit::Switch => {
             rfc: "RFC 9293 3.10.7.2";
             low: "scanners tell this host from others by its answer.";
@@ -46,18 +46,18 @@ macro_rules! closing {
             rfc: "RFC 5961 3.2";
         }
 
-        /// What a reset that ends CLOSE-WAIT means to the application.
+        /// The error that an application gets if a reset ends its connection in CLOSE-WAIT.
         rst_close_wait: RstInCloseWait = RstInCloseWait::Pipe, "rst.close_wait", RstInCloseWait::UNIT => {
             rfc: "RFC 9293 3.10.7.4";
         }
 
-        /// What text is answered that comes when both directions are shut down.
+        /// The answer to text that arrives after both directions are shut down.
         text_after_shutdown: TextAfterShutdown = TextAfterShutdown::Reset, "shutdown.text",
         TextAfterShutdown::UNIT => {
             rfc: "RFC 9293 3.6.1";
         }
 
-        /// What a SYN in the window of a connection does.
+        /// The effect of a SYN in the window of a connection.
         syn_in_window: SynInWindow = SynInWindow::Challenge, "syn", SynInWindow::UNIT => {
             also: "net.inet.tcp.insecure_syn" (Reading::Words(&[("0", "challenge"), ("1", "reset")]));
             rfc: "RFC 5961 4.2";
@@ -68,7 +68,7 @@ macro_rules! closing {
             rfc: "RFC 6191, RFC 9293 3.10.7.4, RFC 1122 4.2.2.13";
         }
 
-        /// What a SYN is answered that does not open a flow in TIME-WAIT again.
+        /// The answer to a SYN that does not reopen a flow in TIME-WAIT.
         tw_answer: AnswerInTimeWait = AnswerInTimeWait::ChallengeAck, "tw.answer",
         AnswerInTimeWait::UNIT => {
             rfc: "RFC 9293 3.10.7.4";
@@ -80,21 +80,21 @@ macro_rules! closing {
             rfc: "RFC 1337";
         }
 
-        /// What an empty segment at RCV.NXT is answered in TIME-WAIT. Others that are acceptable, or are
-        /// not, are answered, the peer's FIN each time.
+        /// The answer to an empty segment at RCV.NXT in TIME-WAIT. Other segments, acceptable or not, are
+        /// always answered, the peer's FIN each time.
         tw_empty: EmptyInTimeWait = EmptyInTimeWait::Answer, "tw.empty", EmptyInTimeWait::UNIT => {
             rfc: "RFC 9293 3.10.7.4";
         }
 
-        /// Whether `connect` may end TIME-WAITs of its own, of connections with timestamps, to take their
-        /// ports: where no other port is free towards the peer, or none may be taken.
+        /// The TIME-WAITs of its own that `connect` may end to take their ports, if the connections used
+        /// timestamps and no other port towards the peer is free, or none may be taken.
         tw_reuse: PortReuse = PortReuse::Timestamped, "net.ipv4.tcp_tw_reuse"
         (Reading::Words(&[("1", "on"), ("2", "loopback"), ("0", "off")])), PortReuse::UNIT => {
             rfc: "RFC 1122 4.2.2.13, RFC 7323 B.2, RFC 6191";
         }
 
-        /// How long ago the last segment of a connection must be before `connect` ends its TIME-WAIT,
-        /// towards hosts beyond a router. It is the peer's clock that must have ticked since: RFC 7323 allows one second.
+        /// The least time from the last segment of a connection until `connect` may end its TIME-WAIT, towards
+        /// hosts beyond a router. The peer's clock must have ticked since: RFC 7323 allows one second.
         tw_reuse_delay_remote: Duration = secs(1), "tw.reuse_delay.remote", Unit::Time => {
             range: Duration::ZERO ..= secs(3600);
             rfc: "RFC 7323 5.4, B.2";
@@ -102,8 +102,8 @@ macro_rules! closing {
             high: "fewer connections a second to one server: ports / this.";
         }
 
-        /// How long ago the last segment of a connection must be before `connect` ends its TIME-WAIT,
-        /// towards hosts on a directly connected network.
+        /// The least time from the last segment of a connection until `connect` may end its TIME-WAIT, towards
+        /// hosts on a directly connected network.
         tw_reuse_delay_link: Duration = secs(1), "tw.reuse_delay.link", Unit::Time => {
             range: Duration::ZERO ..= secs(3600);
             rfc: "RFC 7323 5.4, B.2";
@@ -111,8 +111,8 @@ macro_rules! closing {
             high: "fewer connections a second to one server: ports / this.";
         }
 
-        /// How long ago the last segment of a connection must be before `connect` ends its TIME-WAIT,
-        /// towards this host itself.
+        /// The least time from the last segment of a connection until `connect` may end its TIME-WAIT, towards
+        /// this host itself.
         tw_reuse_delay_loopback: Duration = secs(1), "tw.reuse_delay.loopback", Unit::Time => {
             range: Duration::ZERO ..= secs(3600);
             rfc: "RFC 7323 5.4, B.2";

@@ -1,4 +1,4 @@
-//! How much may be in flight.
+//! Congestion control, the initial window, slow start and pacing.
 
 macro_rules! congestion {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
@@ -65,7 +65,8 @@ macro_rules! congestion {
             high: "bursts.";
         }
 
-        /// The same after slow start. Less than 100 would keep a flow from filling its window.
+        /// The rate of a paced flow after slow start: percent of a congestion window in each round trip. Less
+        /// than 100 would keep a flow from filling its window.
         pacing_avoidance: u16 = 120, "net.ipv4.tcp_pacing_ca_ratio", Unit::Count("percent") => {
             range: 1 ..= 1_000;
             low: "100 and less: a flow that was late once does not catch up.";

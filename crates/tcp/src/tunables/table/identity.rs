@@ -29,20 +29,20 @@ macro_rules! identity {
             high: "few ports, which are used up towards one server.";
         }
 
-        /// In which order ephemeral ports are tried.
+        /// The order in which ephemeral ports are tried.
         port_order: PortOrder = PortOrder::DoubleHash, "ports", PortOrder::UNIT => {
             also: "net.inet.ip.portrange.randomized"
                 (Reading::Words(&[("1", "random"), ("0", "sequential")]));
             rfc: "RFC 6056 3.3";
         }
 
-        /// Whether a client remembers that a peer refuses connections from ports that came back. With our own
-        /// initial sequence numbers such a port is refused again, until the peer forgets.
+        /// The order of reused ports towards a peer that refused a connection from one. With our own initial
+        /// sequence numbers such a port is refused again, until the peer forgets.
         refused_ports: RefusedPorts = RefusedPorts::Last, "ports.refused", RefusedPorts::UNIT => {
             rfc: "RFC 6056 3.3";
         }
 
-        /// How initial sequence numbers are chosen.
+        /// The method by which initial sequence numbers are chosen.
         isn: Isn = Isn::Rfc6528, "isn", Isn::UNIT => {
             also: "tcp_strong_iss"
                 (Reading::Words(&[("0", "host-wide-plain"), ("1", "host-wide"), ("2", "rfc6528")]));
@@ -59,7 +59,7 @@ macro_rules! identity {
             high: "a fast upload outruns it, and the next connection's SYN looks old.";
         }
 
-        /// What each connection adds to the counter, under `isn=host-wide` and `isn=host-wide-plain`.
+        /// The increment of the counter with each connection, under `isn=host-wide` and `isn=host-wide-plain`.
         isn_step: u32 = 125_000, "isn.step", Unit::Count("sequence numbers") => {
             also: "tcp_iss_incr" (Reading::Twice);
             range: 1 ..= 1 << 24;

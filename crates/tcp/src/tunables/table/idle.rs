@@ -1,9 +1,9 @@
-//! What becomes of connections on which nothing happens.
+//! Time-outs and keep-alive probes of idle connections.
 
 macro_rules! idle {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
 
-        /// How long a connection without an owner waits in FIN-WAIT-2 for the peer's FIN.
+        /// The time that a connection without an owner waits in FIN-WAIT-2 for the peer's FIN.
         fin_timeout: Duration = secs(60), "net.ipv4.tcp_fin_timeout" (Reading::Seconds), Unit::Time => {
             also: "net.inet.tcp.finwait2_timeout" (Reading::Millis),
                 "tcp_fin_wait_2_flush_interval" (Reading::Millis);
@@ -12,8 +12,8 @@ macro_rules! idle {
             high: "connections are held for peers that never close.";
         }
 
-        /// How long a connection may be silent before it is probed, if its application asked for
-        /// keep-alive. RFC 9293: it "MUST default to no less than two hours".
+        /// The time that a connection may be silent before it is probed, if its application set keep-alive. RFC
+        /// 9293: it "MUST default to no less than two hours".
         keepalive_time: Duration = secs(7200), "net.ipv4.tcp_keepalive_time" (Reading::Seconds),
         Unit::Time => {
             also: "net.inet.tcp.keepidle" (Reading::Millis),
@@ -35,7 +35,7 @@ macro_rules! idle {
             high: "a dead peer is noticed late.";
         }
 
-        /// How many unanswered probes end the connection.
+        /// The number of unanswered probes that ends the connection.
         keepalive_probes: u8 = 9, "net.ipv4.tcp_keepalive_probes", Unit::Count("probes") => {
             also: "net.inet.tcp.keepcnt", "TCP_KEEPCNT_DEFAULT";
             range: 1 ..= 127;

@@ -1,4 +1,4 @@
-//! What a hostile peer can make us spend on a connection.
+//! Limits on the work and memory that a hostile peer can cause for a connection.
 
 macro_rules! limits {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
@@ -14,8 +14,8 @@ macro_rules! limits {
             high: "a peer that lost its state waits.";
         }
 
-        /// How many challenge acknowledgments a connection may send in quick succession. RFC 5961 has 10
-        /// in 5 s for the whole host; here each connection has them.
+        /// The number of challenge acknowledgments that a connection may send in quick succession. RFC 5961 has
+        /// 10 in 5 s for the whole host; here each connection has them.
         challenge_burst: u8 = 10, "challenge.burst", Unit::Count("acknowledgments") => {
             also: "net.inet.tcp.ack_war_cnt";
             range: 1 ..= 255;

@@ -1,4 +1,4 @@
-//! What the two SYNs of a connection agree on.
+//! Options that the two SYNs of a connection negotiate.
 
 macro_rules! negotiation {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
@@ -19,8 +19,8 @@ macro_rules! negotiation {
             high: "12 bytes of each segment.";
         }
 
-        /// What becomes of segments without the timestamps that were negotiated. Deployed stacks and
-        /// middleboxes leave them out of some: Linux and FreeBSD take those, and so does the default.
+        /// The treatment of segments without the timestamps that were negotiated. Deployed stacks and
+        /// middleboxes omit them from some segments. Linux and FreeBSD accept those, and so does the default.
         missing_timestamps: MissingTimestamps = MissingTimestamps::Take, "timestamps.missing",
         MissingTimestamps::UNIT => {
             also: "net.inet.tcp.tolerate_missing_ts"

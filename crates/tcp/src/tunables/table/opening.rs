@@ -1,4 +1,4 @@
-//! What clients may make a listener hold, and Fast Open.
+//! Limits on connections and half-open entries, and Fast Open.
 
 macro_rules! opening {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
@@ -37,9 +37,9 @@ macro_rules! opening {
             high: "nothing, unless an application asks for what it cannot bear.";
         }
 
-        /// How long a server's port is left alone after a SYN with Fast Open went unanswered there, or its
-        /// text was not taken; doubled with each such failure in a row, up to 64 times as long. 0: not at
-        /// all.
+        /// The time that Fast Open is not used towards a server's port after a SYN with it went unanswered
+        /// there, or its text was not accepted. It doubles with each such failure in a row, up to 64 times as
+        /// long. 0: Fast Open is never suspended.
         fast_open_pause: Duration = secs(900), "net.ipv4.tcp_fastopen_blackhole_timeout_sec"
         (Reading::Seconds), Unit::Time => {
             also: "net.inet.tcp.fastopen.path_disable_time" (Reading::Seconds);

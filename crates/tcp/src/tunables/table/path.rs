@@ -1,4 +1,4 @@
-//! What the path carries, and what ICMP and neighbours say of it.
+//! Hop limit, segment sizes, and the effect of ICMP errors and of neighbours' claims.
 
 macro_rules! path {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
@@ -48,7 +48,7 @@ macro_rules! path {
             also: "net.inet.tcp.icmp_may_rst";
             rfc: "RFC 9293 3.9.2.2, RFC 5461";
             low: "an application waits for its SYNs to time out.";
-            high: "whoever can guess the numbers of a SYN can end the attempt.";
+            high: "an attacker who guesses the numbers of a SYN ends the attempt.";
         }
 
         /// When a router's report that a segment was too big lowers the path MTU.
@@ -56,31 +56,35 @@ macro_rules! path {
             rfc: "RFC 5927 7.2";
         }
 
-        /// What a station is answered that claims to be a neighbour which another was confirmed to be.
+        /// The response to a station that claims the address of a neighbour that is confirmed as another
+        /// station.
         neighbour_claims: NeighbourClaims = NeighbourClaims::Verify, "neighbours.claims",
         NeighbourClaims::UNIT => {
             rfc: "RFC 4861 7.2.5, RFC 826";
         }
 
-        /// What it means to an attempt to open that somebody forbids it, while `icmp_aborts` is on.
+        /// The error of an attempt to open that a router or the peer prohibits by an ICMP error, while
+        /// `icmp_aborts` is on.
         icmp_prohibited: ProhibitedByIcmp = ProhibitedByIcmp::Unreachable, "icmp.prohibited",
         ProhibitedByIcmp::UNIT => {
             rfc: "RFC 1122 4.2.3.9";
         }
 
-        /// What it means to an attempt to open that its SYN's hop limit ran out, while `icmp_aborts` is on.
+        /// The effect on an attempt to open of an ICMP error that reports the hop limit of its SYN exceeded,
+        /// while `icmp_aborts` is on.
         icmp_time_exceeded: TimeExceededByIcmp = TimeExceededByIcmp::Soft, "icmp.time_exceeded",
         TimeExceededByIcmp::UNIT => {
             rfc: "RFC 1122 4.2.3.9, RFC 5461";
         }
 
-        /// What it means to an attempt to open that there is no way to the peer, while `icmp_aborts` is on.
+        /// The effect on an attempt to open of an ICMP error that reports no route to the peer, while
+        /// `icmp_aborts` is on.
         icmp_unreachable: UnreachableByIcmp = UnreachableByIcmp::Soft, "icmp.unreachable",
         UnreachableByIcmp::UNIT => {
             rfc: "RFC 1122 4.2.3.9, RFC 5461";
         }
 
-        /// Whether `SO_ERROR` tells of ICMP errors that a connection outlives.
+        /// The rule by which `SO_ERROR` reports ICMP errors that a connection outlives.
         soft_errors: SoftErrors = SoftErrors::Told, "icmp.soft_errors", SoftErrors::UNIT => {
             rfc: "RFC 9293 3.9.1.8, 3.9.2.2";
         }

@@ -47,15 +47,16 @@ macro_rules! retransmission {
             high: "a path that comes back waits for the next retransmission.";
         }
 
-        /// How long an attempt to open may last at most, beside `net.ipv4.tcp_syn_retries`; 0: no
-        /// longer limit. What an application sets as user time-out comes before it.
+        /// The longest that an attempt to open may last, in addition to the limit of
+        /// `net.ipv4.tcp_syn_retries`; 0: no further limit. A user time-out that an application sets takes
+        /// precedence.
         connect_timeout: Duration = Duration::ZERO, "connect_timeout", Unit::Time => {
             also: "net.inet.tcp.keepinit" (Reading::Millis),
                 "tcp_ip_abort_cinterval" (Reading::Millis);
             range: Duration::ZERO ..= secs(3600);
             rfc: "RFC 9293 3.8.3";
             low: "a lost SYN or two fail the connection; R2 for a SYN is at least 3 minutes there.";
-            high: "an application waits for long to hear that nobody is there.";
+            high: "an application waits for long to learn that no host is there.";
         }
 
     } $($parts)* } };

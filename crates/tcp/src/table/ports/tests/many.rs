@@ -1,4 +1,4 @@
-//! Many ports in use: maps, waiting ports, refusing peers, beside a model that knows it all.
+//! Many ports in use: maps, waiting ports, refusing peers, compared with a model that knows it all.
 #![allow(clippy::disallowed_methods, reason = "an ignored test measures time")]
 
 extern crate std;
@@ -174,7 +174,7 @@ fn a_peer_that_refuses_gets_the_least_recently_used_port() {
         for port in late.iter().chain(early) {
             towards.close(*port, None);
         }
-        // Somebody bound one meanwhile: it has been used since, and comes last.
+        // An application bound one meanwhile: it has been used since, and comes last.
         towards.bind(late[0]);
         towards.close(late[0], None);
         let again: Vec<_> = (0..100).map(|_| towards.open().expect("a free port")).collect();
@@ -242,7 +242,7 @@ fn ports_of_another_shard_are_met_once_and_count_for_nothing() {
             }
             (opened, looks)
         };
-        // Somebody binds ports that come home elsewhere: before there is a map, and later.
+        // An application binds ports that come home elsewhere: before there is a map, and later.
         for bound in [1_002, 1_003] {
             ports.claim(&PEER, bound, &mut counters);
         }

@@ -348,7 +348,7 @@ fn a_successor_waits_until_the_delay_is_over_by_every_clock() {
     let left = |delay: u64, millis: u32| {
         with_timestamps().judge_take_over(Tick::new(millis), Duration::from_millis(delay))
     };
-    // Of its own clock nobody has less than a tick; a tick away is one microsecond or a millisecond.
+    // A host's own clock resolves no less than a tick; a tick away is one microsecond or a millisecond.
     for (delay, waits) in [(0, 1), (1, 2), (10, 11), (1_000, 1_001)] {
         assert_eq!(left(delay, 0), TakeOver::After(waits));
         assert_eq!(left(delay, waits - 1), TakeOver::After(1));
