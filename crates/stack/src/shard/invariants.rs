@@ -36,7 +36,8 @@ impl Shard {
             records
                 .check_slot(index, slot, places, max_text)
                 .map_err(|what| format!("connection {index}: {what}; {:?}", slot.connection))?;
-            if slot.connection.is_paced() && !self.tcp.work.pacing.is_waiting(index) {
+            let waits = slot.connection.is_paced() && slot.connection.may_transmit();
+            if waits && !slot.dirty && !self.tcp.work.pacing.is_waiting(index) {
                 return Err(format!("connection {index}: its text waits, and no clock knows"));
             }
             tally.linked += usize::from(slot.linked.is_some());

@@ -99,7 +99,7 @@ impl Sender {
     #[inline(always)]
     pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
         if self.flags.has(Flags::AGAIN_OR_PACED) {
-            return self.judge_marked(queue);
+            return self.judge_again(queue);
         }
         // Apart from each other: with one that is there, nothing asks for it again.
         let Some(queue) = queue else { return self.judge_lone_fin() };
@@ -225,16 +225,10 @@ impl Sender {
         fits.then_some(SendRange::new(self.seq.nxt, held, false))
     }
 
-    /// What goes next of a flow that repeats or probes, whatever the windows; nothing, while its text waits for its
-    /// time.
+    /// Returns the range that goes again whatever the congestion window says, or as a probe. None goes while text waits
+    /// for its time.
     #[cold]
     #[inline(never)]
-    fn judge_marked(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
-        if self.flags.has(Flags::AGAIN) { self.judge_again(queue) } else { None }
-    }
-
-    /// Returns the range that goes again whatever the congestion window says, or as a probe.
-    #[cold]
     fn judge_again(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
         if self.flags.has(Flags::RETRANSMIT) {
             let lost = queue.and_then(|queue| self.lost_range(queue, u32::from(self.mss)));
@@ -242,6 +236,9 @@ impl Sender {
         }
         if self.flags.has(Flags::LOSS_PROBE) {
             return self.judge_loss_probe(queue);
+        }
+        if !self.flags.has(Flags::PROBE) {
+            return None;
         }
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
