@@ -47,7 +47,7 @@ fn full_line_is_named_instead_of_a_window() {
     };
     let full = said("rate=45M,delay=35ms");
     assert!(
-        full.contains("The line is full (43.4 Mbits/sec of 45.0 Mbits/sec), its queue 2"),
+        full.contains("The line is full (43.4 Mbits/sec of 45.0 Mbits/sec), its queue 1"),
         "{full}"
     );
     assert!(full.contains("(round trip 70.02ms to 2") && !full.contains("at most"), "{full}");
