@@ -7,28 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::Finding;
 use crate::tree::Tree;
-use crate::types::{self, Exception, Method, TypeName};
+use crate::types::{self, Method, TypeName};
 
-/// Types with more files on circles than their limit, and limits that can be lowered.
+/// Types whose files call each other in a circle.
 pub(crate) fn judge(tree: &Tree) -> Vec<Finding> {
     types::methods(tree).iter().filter_map(|(name, methods)| judge_type(name, methods)).collect()
 }
 
 fn judge_type(name: &TypeName, methods: &[Method]) -> Option<Finding> {
     let circle = files_on_circles(methods);
-    let limit = types::limit(name, EXCEPTIONS, 0);
-    let (wrong, remedy) = match circle.len() {
-        files if files > limit => ("at most", SPLIT),
-        files if files < limit => ("no longer", LOWER),
-        _ => return None,
-    };
+    let first = circle.first()?;
     let message = format!(
-        "`{}` has {wrong} {limit} files that call each other in a circle, now {}: {}",
+        "`{}` has {} files that call each other in a circle: {}",
         name.1,
         circle.len(),
         circle.iter().copied().collect::<Vec<_>>().join(", ")
     );
-    Some(Finding::of_file(circle.first().unwrap_or(&name.0.as_str()), message, remedy))
+    Some(Finding::of_file(first, message, SPLIT))
 }
 
 /// The files from which calls on `self` lead through others back to them.
@@ -55,11 +50,8 @@ fn leads_back(arrows: &BTreeMap<&str, BTreeSet<&str>>, start: &str) -> bool {
     seen.contains(start)
 }
 
-/// Types from before this gate: their limits only fall.
-const EXCEPTIONS: &[Exception] = &[];
 const SPLIT: &str =
     "move what both files need into a file below them, or a part into a type of its own";
-const LOWER: &str = "lower its limit in gates/src/self_calls.rs";
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,6 @@ use crate::tree::Tree;
 /// The crate's folder and the type's name. Types of one name in one crate count as one.
 pub(crate) type TypeName = (String, String);
 
-/// The limit of a type that has one of its own, by crate and name.
-pub(crate) type Exception = (&'static str, &'static str, usize);
-
 /// One method that an `impl` block without a trait defines.
 pub(crate) struct Method {
     /// Its file, from the root of the repository.
@@ -37,12 +34,6 @@ pub(crate) fn methods(tree: &Tree) -> BTreeMap<TypeName, Vec<Method>> {
         Impls { folder, file, types: &mut types }.visit_file(&parsed);
     }
     types
-}
-
-/// The limit of the type `name`: its exception's, or the `usual` one.
-pub(crate) fn limit(name: &TypeName, exceptions: &[Exception], usual: usize) -> usize {
-    let own = exceptions.iter().find(|it| (it.0, it.1) == (name.0.as_str(), name.1.as_str()));
-    own.map_or(usual, |it| it.2)
 }
 
 struct Impls<'a> {
