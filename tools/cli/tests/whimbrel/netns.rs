@@ -169,12 +169,7 @@ pub(crate) struct Serve {
 impl Serve {
     /// The processor time it took so far.
     pub(crate) fn cpu_time(&self) -> Duration {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        // After the name in parentheses, which may hold anything: utime and stime are fields 14
-        // and 15 of all, in ticks of 10 ms.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        let ticks: u64 = fields[11..=12].iter().map(|field| field.parse::<u64>().unwrap()).sum();
-        Duration::from_millis(ticks * 10)
+        self.child.cpu_time()
     }
 
     /// Its output so far.

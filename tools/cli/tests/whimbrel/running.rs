@@ -42,6 +42,16 @@ impl Running {
         self.child.id()
     }
 
+    /// The processor time it took so far.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
+        // After the name in parentheses, which may hold anything: utime and stime are fields 14
+        // and 15 of all, in ticks of 10 ms.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let ticks: u64 = fields[11..=12].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+        Duration::from_millis(ticks * 10)
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         send(self.id(), signal);
