@@ -19,7 +19,7 @@ pub struct Pacer {
 pub struct PacingRatios {
     /// In slow start, up to half of ssthresh: the window doubles meanwhile.
     pub slow_start: u16,
-    /// Later.
+    /// After slow start.
     pub avoidance: u16,
 }
 
@@ -32,7 +32,7 @@ impl PacingRatios {
         }
         let ratio =
             if window.cwnd < window.ssthresh / 2 { self.slow_start } else { self.avoidance };
-        // In hundredths of a microsecond: 2^30 bytes by 1,000 per cent by 10^4 fit.
+        // In hundredths of a microsecond: 2^30 bytes by 1,000 percent by 10^4 fit.
         Some(u64::from(window.cwnd) * u64::from(ratio) * 10_000 / u64::from(srtt.get()))
     }
 }
@@ -61,8 +61,8 @@ impl Pacer {
     /// segments of `mss` bytes. Returns true if the next have to wait.
     pub fn on_sent(&mut self, bytes: u32, rate: u64, mss: u32, now: Instant) -> bool {
         let rate = rate.max(1);
-        self.quantum =
-            ((rate / QUANTA_PER_SECOND) as u32).clamp(2 * mss, MOST_AT_ONCE.max(2 * mss));
+        let quantum = (rate / QUANTA_PER_SECOND).min(u64::from(MOST_AT_ONCE)) as u32;
+        self.quantum = quantum.max(2 * mss);
         let credit = time_of(self.quantum, rate).max(LEAST_CREDIT);
         let begun = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos() as u64));
         // A wait that ended late is caught up with, up to the credit: without that a thread that sleeps

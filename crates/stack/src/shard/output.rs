@@ -100,7 +100,7 @@ impl Shard {
             let outgoing = connection.poll_behind_syn(&mut self.cx, max_text, &mut tx.payload);
             let Some(outgoing) = outgoing else {
                 if slot.connection.is_paced() {
-                    self.tcp.work.wait_for_pace(slot, index, self.cx.now);
+                    self.tcp.work.follow_pace(slot, index, self.cx.now);
                 }
                 if let Some(deadline) = WorkQueues::timer_update(slot) {
                     self.update_timer(index, deadline);

@@ -4,9 +4,10 @@
 //! link of 4 bytes in an array parallel to the slab, which the first wait makes. Waits are not cancelled: a
 //! connection that is gone, or has nothing to send, is found at its time and left alone.
 //!
-//! **Promises.** A wait ends at or after its instant, at most one slot later, provided that
-//! [`PacingWheel::pop_due`] is called then; one that is longer than
-//! 33.5 ms ends then, and its connection, which knows the instant, waits again. Every operation costs a constant.
+//! **Promises.** A wait ends at or after its instant, at most one slot later, provided that [`PacingWheel::pop_due`]
+//! is called then. A wait of more than 33.5 ms ends after these; its connection, which knows the instant, waits
+//! again. A connection that takes the place of one that waits may itself wait for the end of that wait, once. Every
+//! operation costs a constant.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

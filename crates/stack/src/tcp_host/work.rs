@@ -25,7 +25,7 @@ pub(crate) struct WorkQueues {
     pub(crate) dirty: VecDeque<u32>,
     pub(crate) events: VecDeque<EventSource>,
     pub(crate) timers: Timers,
-    /// Those whose text waits for its time.
+    /// Connections whose text waits for its time.
     pub(crate) pacing: PacingWheel,
 }
 
@@ -77,11 +77,16 @@ impl WorkQueues {
         Self::timer_update(slot)
     }
 
-    /// Has the text of a paced connection wait for its time.
+    /// Has the text of a paced connection wait for its time, or lists the connection if that has come.
     #[cold]
     #[inline(never)]
-    pub(crate) fn wait_for_pace(&mut self, slot: &ConnectionSlot, index: u32, now: Instant) {
-        self.pacing.wait(index, slot.connection.paced_until(), now);
+    pub(crate) fn follow_pace(&mut self, slot: &mut ConnectionSlot, index: u32, now: Instant) {
+        slot.connection.end_pacing_wait(now);
+        if slot.connection.is_paced() {
+            self.pacing.wait(index, slot.connection.paced_until(), now);
+        } else {
+            self.update_dirty(slot, index, Cause::Call);
+        }
     }
 
     /// Ends waits of text that are over at `now`, within the budget: their connections are listed.
@@ -94,12 +99,8 @@ impl WorkQueues {
     ) {
         while let Some(index) = self.pacing.pop_due(now, budget) {
             // The place may have been freed, or taken by another, since.
-            let Some(slot) = connections.0.get_mut(index) else { continue };
-            slot.connection.end_pacing_wait(now);
-            if slot.connection.is_paced() {
-                self.wait_for_pace(slot, index, now);
-            } else {
-                self.update_dirty(slot, index, Cause::Call);
+            if let Some(slot) = connections.0.get_mut(index) {
+                self.follow_pace(slot, index, now);
             }
         }
     }

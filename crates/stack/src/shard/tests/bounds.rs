@@ -37,7 +37,7 @@ enum Proof {
 use Proof::{Flood, Own, Tests};
 
 /// The beginnings of the rows' names, in their order.
-const ROWS: [(&str, Proof); 49] = [
+const ROWS: [(&str, Proof); 50] = [
     ("fragments that wait", Flood(honest_fragments_become_whole)),
     (
         "neighbours,",
@@ -62,6 +62,7 @@ const ROWS: [(&str, Proof); 49] = [
     ),
     ("text that was not read", Own),
     ("short texts", Own),
+    ("paced text", Own),
     (
         "chunks that wait",
         Tests(&[

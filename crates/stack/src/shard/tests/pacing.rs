@@ -9,7 +9,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::{Ack, CongestionControl, Loss, Timeout, Window};
 
 use super::hosts::{Hosts, Over, drain, send};
-use crate::Handle;
+use crate::{Handle, TxBatch};
 
 /// Half a megabyte may be in flight, and this many bytes leave each second, whatever happens.
 #[derive(Debug)]
@@ -92,6 +92,24 @@ fn acknowledgments_leave_while_text_waits() {
     assert_eq!(drain(&mut hosts.client, client).0.len(), 2_896);
     hosts.run(Duration::from_millis(3));
     assert_eq!(hosts.server.snapshot(server).expect("it lives").send_queued, 0);
+}
+
+#[test]
+fn flow_that_writes_after_its_wait_is_polled_at_once() {
+    let (mut hosts, client, server) = at_rate(100_000);
+    // The first leaves whole, as no rate is known yet; the next waits for that.
+    for _ in 0..2 {
+        send(&mut hosts.client, client, &[7; 10_000]);
+        hosts.run(Duration::from_millis(1));
+    }
+    let waits = hosts.client.tcp.work.pacing.next_deadline().expect("text waits");
+    assert_eq!(drain(&mut hosts.server, server).0.len(), 10_000);
+    // `advance` is not called at the end of the wait.
+    hosts.client.set_now(waits + Duration::from_millis(40));
+    assert!(send(&mut hosts.client, client, &[8; 100]) > 0);
+    let mut batch = TxBatch::new(8);
+    hosts.client.tx(&mut batch);
+    assert!(!batch.is_empty(), "text waits for a timer");
 }
 
 #[test]

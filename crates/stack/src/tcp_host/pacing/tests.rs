@@ -75,6 +75,17 @@ fn nothing_is_allocated_before_the_first_wait() {
     assert_eq!((due(&mut wheel, START), wheel.memory()), (Vec::new(), 0));
 }
 
+#[test]
+fn waits_take_4_bytes_a_connection_and_17_kib_a_shard() {
+    let mut wheel = PacingWheel::default();
+    for index in 0..10_000 {
+        wheel.wait(index, START + Duration::from_micros(u64::from(index)), START);
+    }
+    // The array grows by doubling.
+    assert!(wheel.memory() <= 17 * 1_024 + 2 * 4 * 10_000, "{}", wheel.memory());
+    assert_eq!(due(&mut wheel, START + Duration::from_millis(50)).len(), 10_000);
+}
+
 /// A step of a random history.
 #[derive(Clone, Copy, Debug)]
 enum Step {

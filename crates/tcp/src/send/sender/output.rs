@@ -477,7 +477,7 @@ impl Sender {
     }
 
     /// Notes the range that leaves of a flow that may be sampled or paced.
-    // Apart: of what is noted for short connections nothing is kept for this.
+    // Inlined, it would have each short connection keep its arguments.
     #[inline(never)]
     fn note_measured(
         &mut self,
