@@ -272,7 +272,7 @@ pub enum ConfigError {
     /// A value out of its key's range.
     #[error("{key}={value}: give {range}, as in {key}={example}")]
     BadValue {
-        /// The key.
+        /// The key, as the specification names it.
         key: &'static str,
         /// The value given.
         value: String,
@@ -284,7 +284,7 @@ pub enum ConfigError {
     /// A queue requires a line with a rate.
     #[error("{key}={value}: without rate= no frame ever waits: give a rate, too, as in rate=45M")]
     NeedsRate {
-        /// The key.
+        /// The key, as the specification names it.
         key: &'static str,
         /// The value given.
         value: String,

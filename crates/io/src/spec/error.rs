@@ -33,7 +33,7 @@ pub enum SpecError {
     /// The value is not valid for its key.
     #[error("{key}={value}: give {allowed}")]
     BadValue {
-        /// The key.
+        /// The key, as the specification names it.
         key: &'static str,
         /// The given value.
         value: String,

@@ -57,8 +57,8 @@ pub(crate) unsafe trait RingMemory {
 
 /// The slots, which the kernel fills one after the other, in a circle.
 ///
-/// A slot belongs to the kernel until its status says that it is the user's, and to the user until
-/// [`Ring::release`].
+/// A slot belongs to the kernel until its status says that it is the user's.
+/// It belongs to the user until [`Ring::release`].
 #[derive(Debug)]
 pub(crate) struct Ring<M> {
     memory: M,

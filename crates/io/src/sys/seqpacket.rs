@@ -13,7 +13,7 @@ use super::{check, own, send_messages};
 #[derive(Debug)]
 pub(crate) struct SeqPacket(OwnedFd);
 
-/// A received message.
+/// The size of a received message, and whether it was whole.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Received {
     /// Length in bytes, more than its place if it was truncated. 0 from a socket whose peer is

@@ -15,7 +15,7 @@ pub struct Sent {
     pub mss: u32,
 }
 
-/// An acknowledgment.
+/// An acknowledgment of the peer's, and the flow when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When the acknowledgment arrived.

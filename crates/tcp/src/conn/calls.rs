@@ -172,10 +172,10 @@ impl Connection {
         self.transfer.tcb.set_send_size(cx, size);
     }
 
-    /// The number of bytes may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
+    /// Sets how many bytes may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
     /// window that was announced is not taken back; before the SYN was sent, the window scale follows.
-    /// What was rounded up to full segments when their size became known stays so; another size is
-    /// taken unrounded.
+    /// A size that was rounded up to full segments when their size became known stays so. Another size
+    /// is taken unrounded.
     #[inline]
     pub fn set_recv_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         self.transfer.tcb.set_recv_size(cx, size);

@@ -80,8 +80,8 @@ impl Connection {
     /// The path carries IP packets of no more than `mtu` bytes. Sizes only ever fall: what lies
     /// beyond a path that became wider is found by the next connection.
     ///
-    /// What exceeds the new size never arrived, and is cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
-    /// brings one, and a second of the same size changes nothing here.
+    /// Segments that exceed the new size never arrived, and are cut anew. As RFC 1191 6.4 has it, that must not
+    /// happen for every report: each lost segment brings one, and a second of the same size changes nothing here.
     ///
     /// Below [`LEAST_PATH_MTU_V4`] segments stay as that has them, and what is sent may be fragmented.
     pub fn on_path_mtu(&mut self, cx: &mut Context, mtu: u16) -> IcmpVerdict {

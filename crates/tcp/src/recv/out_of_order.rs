@@ -6,9 +6,9 @@
 //! anything else makes a piece, at the cost of a place in a tree, and never moves another. So a packet
 //! costs its own bytes and a look-up or two, and the gaps that it fills.
 //!
-//! What that leaves behind, pieces of a byte that touch, gaps in the log where text was that is in
-//! order now, is put right by writing down anew what is small or lies in a poorly used chunk, once it
-//! takes more memory than is allowed: twice the text and 64 bytes a range. It then takes about half
+//! Pieces of a byte that touch are left behind, and gaps in the log where text was that is in order now.
+//! Once they take more memory than is allowed, twice the text and 64 bytes a range, pieces that are small
+//! or lie in a poorly used chunk are written anew. It then takes about half
 //! of that, and as each packet adds a fixed amount to what must be put right, those that follow bear a
 //! fixed amount of the work each.
 //!

@@ -46,7 +46,7 @@ impl Tcb {
         }
     }
 
-    /// The if there may be more to send after a segment that has announced the window: there is no
+    /// True if there may be more to send after a segment that has announced the window: there is no
     /// news of that.
     #[inline]
     pub(in crate::conn) fn may_transmit_more(&self) -> bool {

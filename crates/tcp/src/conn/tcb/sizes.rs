@@ -73,10 +73,10 @@ impl Tcb {
         SizeRange { floor: least.min(floor), most: floor }
     }
 
-    /// The number of bytes may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
+    /// Sets how many bytes may wait to be read, 1 GiB at most (RFC 7323 2.3: more cannot be announced). A
     /// window that was announced is not taken back; before the SYN was sent, the window scale follows.
-    /// What was rounded up to full segments when their size became known stays so; another size is
-    /// taken unrounded.
+    /// A size that was rounded up to full segments when their size became known stays so. Another size
+    /// is taken unrounded.
     pub(in crate::conn) fn set_recv_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         let size = size.into();
         if self.stats.cold.asked_sizes().1 != size {
