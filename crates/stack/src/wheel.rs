@@ -39,9 +39,9 @@ pub struct TimerNode {
 
 /// The records that nodes live in, found by number: indices of a slab, less than 2^31.
 pub trait TimerNodes {
-    /// The node of record `id`, which has one as long as it is armed.
+    /// The node of record `id`, which has one while its timer is armed.
     fn node(&self, id: u32) -> &TimerNode;
-    /// The node of record `id`, which has one as long as it is armed.
+    /// The node of record `id`, which has one while its timer is armed.
     fn node_mut(&mut self, id: u32) -> &mut TimerNode;
 }
 

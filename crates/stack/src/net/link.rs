@@ -61,7 +61,7 @@ pub struct Link {
     tentative: Tentatives,
     /// When an address was last defended against another that has it.
     defended: Option<Instant>,
-    /// Against which, until that is told.
+    /// The conflict of an address, until it is reported.
     conflict: Option<AddressConflict>,
     counters: LinkCounters,
 }

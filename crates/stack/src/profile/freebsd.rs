@@ -227,7 +227,7 @@ const OF_2013: &[Setting] = &[
     set(
         "net.inet.tcp.rexmit_slop",
         "200",
-        "tcp_timer.h: TCPTV_CPU_VAR, hz/5, beside TCPTV_MIN, hz/33",
+        "tcp_timer.h: TCPTV_CPU_VAR, hz/5, and TCPTV_MIN, hz/33",
     ),
     set("net.ipv4.tcp_rto_max_ms", "64s", "tcp_timer.h: TCPTV_REXMTMAX, 64*hz"),
     set("net.inet.tcp.retries", "12", "tcp_timer.h: TCP_MAXRXTSHIFT, 12"),

@@ -51,11 +51,7 @@ const SETTINGS: &[Setting] = &[
     set("hystart", "off", "older than RFC 9406"),
     set("tail_loss_probe", "off", "tcp.c, tcp_slowtmr: RTO alone"),
     set("LWIP_TCP_RTO_TIME", "3000", "assumed: opt.h"),
-    set(
-        "syn.retry",
-        "x1",
-        "tcp.c, tcp_slowtmr: doubled \"unless we are trying to connect to somebody\"",
-    ),
+    set("syn.retry", "x1", "tcp.c, tcp_slowtmr: not doubled in SYN_SENT"),
     set("TCP_SYNMAXRTX", "6", "opt.h: 6"),
     set("TCP_MAXRTX", "12", "opt.h: 12"),
     set(

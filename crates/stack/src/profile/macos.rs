@@ -64,7 +64,7 @@ const SETTINGS: &[Setting] = &[
     set(
         "net.inet.tcp.rexmit_slop",
         "200",
-        "tcp_timer.h: TCPTV_REXMTSLOP, TCP_RETRANSHZ/5, beside TCPTV_REXMTMIN",
+        "tcp_timer.h: TCPTV_REXMTSLOP, TCP_RETRANSHZ/5, and TCPTV_REXMTMIN",
     ),
     set("net.ipv4.tcp_rto_max_ms", "64s", "tcp_timer.h: TCPTV_REXMTMAX, 64*TCP_RETRANSHZ"),
     set("net.inet.tcp.retries", "12", "tcp_timer.h: TCP_MAXRXTSHIFT, 12"),

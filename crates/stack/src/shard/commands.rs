@@ -61,8 +61,8 @@ impl Shard {
         self.tcp.records.send_room(handle)
     }
 
-    /// Takes all of `data`, whatever room there is. For what an application was told is written when it lets
-    /// go of the connection: nobody is left to wait with the rest.
+    /// Takes all of `data`, even beyond the send buffer: an application that closes the connection cannot wait
+    /// with the rest.
     pub fn send_whole(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
         let written = self.with_handle(handle, |connection, cx| {
             let (len, data) = (data.len(), core::mem::take(data));

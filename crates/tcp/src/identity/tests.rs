@@ -74,8 +74,8 @@ fn host_wide_numbers_grow_with_each_connection_and_with_time() {
     for count in 1..1_000_u32 {
         // Whatever the flow: 125,000 each, and a random 1 to 131,072 that is not kept.
         let gained = isn(count as u16, Instant::ZERO).distance_from(first);
-        let beside = gained - (count * 125_000).cast_signed();
-        assert!(beside.abs() < 131_072, "{count}: {gained}");
+        let excess = gained - (count * 125_000).cast_signed();
+        assert!(excess.abs() < 131_072, "{count}: {gained}");
     }
     let later = isn(1, Instant::ZERO + Duration::from_secs(1)).offset_from(first);
     assert!(later.abs_diff(125_000_000 + 244_140) < 131_072, "{later}");

@@ -255,8 +255,8 @@ impl Ports {
         local: &Address,
         mut is_free: impl FnMut(u16) -> bool,
     ) -> Result<u16, PortsExhausted> {
-        let nobody = Destination { local: *local, remote: Endpoint::new(*local, 0) };
-        let hash = self.hash(&nobody);
+        let unconnected = Destination { local: *local, remote: Endpoint::new(*local, 0) };
+        let hash = self.hash(&unconnected);
         let lanes = self.lanes(hash);
         let mut look = |port| if is_free(port) { PortUse::Free } else { PortUse::Ours };
         let range = self.drawable.range();

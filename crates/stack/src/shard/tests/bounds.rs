@@ -252,11 +252,11 @@ const PAUSE: Duration = Duration::from_millis(10);
 fn besiege(
     hosts: &mut Hosts,
     mut flood: impl FnMut(u32) -> Vec<Vec<u8>>,
-    mut beside: impl FnMut(&mut Hosts, u64),
+    mut meanwhile: impl FnMut(&mut Hosts, u64),
 ) {
     for burst in 0..SECONDS * BURSTS {
         arrive(&mut hosts.server, hosts.now, &flood(burst as u32));
-        beside(hosts, burst % BURSTS);
+        meanwhile(hosts, burst % BURSTS);
         hosts.run(PAUSE);
     }
     hosts.server.check_invariants().expect("what must hold");

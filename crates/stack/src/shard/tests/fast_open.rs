@@ -624,7 +624,7 @@ fn whichever_packet_is_lost_both_sides_read_all_of_it_once() {
         hosts.client.shutdown(client);
         let mut read = Vec::new();
         let mut server = None;
-        // The application answers as soon as it is asked, within the handshake if it can.
+        // The application answers as soon as the request arrives, within the handshake if it can.
         for _ in 0..20_000 {
             hosts.run(DELAY);
             server = server.or_else(|| hosts.server.accept(listener));

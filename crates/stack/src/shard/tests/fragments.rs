@@ -38,7 +38,7 @@ fn server() -> Shard {
     host(server_addr, 2, &Tunables::default())
 }
 
-/// Hands over packets at one time; returns how many answers came, each as many fragments as it is.
+/// Passes packets to the host at one time. Returns the number of replies; fragments of one count once.
 fn take(server: &mut Shard, packets: &[Vec<u8>]) -> usize {
     let replies = packets.iter().flat_map(|packet| exchange(server, Instant::ZERO, packet));
     replies.filter(|reply| place(reply).0 == 0).count()

@@ -39,8 +39,7 @@ impl Short {
         Ends { client, server }
     }
 
-    /// For so long the client sends whatever it may, and the server reads whatever comes. Returns how
-    /// many bytes that were.
+    /// Has the client send all that it may for so long, while the server reads. Returns the bytes that arrived.
     fn stream(&mut self, ends: Ends, millis: u64) -> usize {
         let mut read = 0;
         for _ in 0..millis {

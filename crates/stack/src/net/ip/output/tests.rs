@@ -70,7 +70,7 @@ fn header(options: TcpOptions) -> TcpHeader {
     }
 }
 
-/// A segment with this text, as it is handed to the device.
+/// A segment with this text, in the form that the device gets.
 pub(in crate::net::ip) fn write(
     host: &mut IpLayer,
     family: Family,
