@@ -101,7 +101,7 @@ fn spoofed(number: u32) -> Vec<u8> {
     let [a, b, c, _] = mixed.to_be_bytes();
     let header = Ipv4Header::new(
         [10, a | 128, b, c].into(),
-        SERVER.v4_octets().into(),
+        SERVER.v4_bytes().into(),
         Protocol::TCP,
         len - Ipv4Header::LEN,
     );
@@ -109,6 +109,6 @@ fn spoofed(number: u32) -> Vec<u8> {
     bytes[..len].to_vec()
 }
 
-const SERVER: Address = Address::from_v4_octets([10, 0, 0, 2]);
+const SERVER: Address = Address::from_v4_bytes([10, 0, 0, 2]);
 /// Entries that fill the SYN cache.
 const FILL: u32 = 4_096;

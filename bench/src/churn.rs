@@ -315,7 +315,7 @@ pub(crate) fn shard(addresses: Vec<Address>, msl: Duration, work: &Work) -> Resu
 
 /// The host with this number, in 10.0.0.0/8.
 pub(crate) fn address(host: u32) -> Address {
-    Address::from_v4_octets((0x0a00_0000 + host).to_be_bytes())
+    Address::from_v4_bytes((0x0a00_0000 + host).to_be_bytes())
 }
 
 /// The most records in TIME-WAIT to begin with.

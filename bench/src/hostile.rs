@@ -322,8 +322,8 @@ fn packet(host: u32, protocol: Protocol, fragment: Option<Fragment>, payload: &[
         dont_fragment: fragment.is_none(),
         fragment,
         ..Ipv4Header::new(
-            address(CLIENTS + host).v4_octets().into(),
-            address(SERVER).v4_octets().into(),
+            address(CLIENTS + host).v4_bytes().into(),
+            address(SERVER).v4_bytes().into(),
             protocol,
             payload.len(),
         )

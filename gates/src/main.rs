@@ -91,11 +91,7 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(foreign::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));
-    let (lower, unplain) = english::judge(&tree);
-    for note in &lower {
-        println!("{note}");
-    }
-    findings.extend(unplain);
+    findings.extend(english::judge(&tree));
     let (counts, unmet) = requirements::judge(&tree);
     for table in &counts {
         println!("{table}");

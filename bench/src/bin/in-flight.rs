@@ -127,7 +127,7 @@ impl Sender {
         let now = Instant::from_millis(1_000);
         let handshake = Handshake {
             open: ActiveOpen {
-                remote: Address::from_v4_octets([10, 0, 0, 2]),
+                remote: Address::from_v4_bytes([10, 0, 0, 2]),
                 remote_port: 9,
                 local_port: 80,
                 local_index: 0,

@@ -248,7 +248,7 @@ impl Wire {
         from.tx(&mut self.batch);
         self.metas.clear();
         for (segment, buffer) in self.batch.pending().iter().zip(&mut self.buffers) {
-            self.with_text += u64::from(segment.payload.octets() > 0);
+            self.with_text += u64::from(segment.payload.bytes() > 0);
             buffer.clear();
             buffer.extend_from_slice(segment.header());
             for slice in segment.payload.as_slice() {
@@ -268,8 +268,8 @@ impl Link {
     /// Metadata of a segment from the receiver's device.
     fn meta(self, segment: &TxSegment) -> SegMeta {
         let size = u32::from(segment.gso_size);
-        let is_super = size > 0 && segment.payload.octets() > size;
-        let segs = if is_super { segment.payload.octets().div_ceil(size) as u16 } else { 1 };
+        let is_super = size > 0 && segment.payload.bytes() > size;
+        let segs = if is_super { segment.payload.bytes().div_ceil(size) as u16 } else { 1 };
         let gso_size = if is_super { segment.gso_size } else { 0 };
         let checksum = if self.has_checksums() { RxChecksum::Unknown } else { RxChecksum::Partial };
         SegMeta { segs, gso_size, checksum }

@@ -75,7 +75,7 @@ pub(super) fn to_socket(_: &Victim) -> Vec<Vec<u8>> {
 /// About echo replies that the host never sent, to ever other hosts.
 pub(super) fn reply_errors(_: &Victim) -> Vec<Vec<u8>> {
     let error = |it: u32| {
-        let [own, other] = [SERVER, CLIENTS + it].map(|host| address(host).v4_octets().into());
+        let [own, other] = [SERVER, CLIENTS + it].map(|host| address(host).v4_bytes().into());
         let mut quoted = vec![0; Ipv4Header::LEN + 8];
         Ipv4Header::new(own, other, Protocol::ICMP, 1_408).emit(&mut quoted);
         let reply = IcmpMessage::EchoReply { identifier: it as u16, sequence: 1, data: &[] };
@@ -89,7 +89,7 @@ pub(super) fn reply_errors(_: &Victim) -> Vec<Vec<u8>> {
 /// About datagrams that the socket never sent, to ever other hosts.
 pub(super) fn errors(_: &Victim) -> Vec<Vec<u8>> {
     let error = |it: u32| {
-        let [own, other] = [SERVER, CLIENTS + it].map(|host| address(host).v4_octets().into());
+        let [own, other] = [SERVER, CLIENTS + it].map(|host| address(host).v4_bytes().into());
         let mut quoted = vec![0; Ipv4Header::LEN + UdpHeader::LEN];
         Ipv4Header::new(own, other, Protocol::UDP, UdpHeader::LEN + 1_400).emit(&mut quoted);
         let header = UdpHeader { src_port: OPEN, dst_port: 4_000 };

@@ -84,9 +84,9 @@ fn arp(operation: ArpOperation, client: u32, at: u32) -> Vec<u8> {
     let packet = ArpPacket {
         operation,
         sender_mac: station(at),
-        sender_ip: Ipv4Addr::from(address(CLIENTS + client).v4_octets()),
+        sender_ip: Ipv4Addr::from(address(CLIENTS + client).v4_bytes()),
         target_mac: OURS,
-        target_ip: Ipv4Addr::from(address(SERVER).v4_octets()),
+        target_ip: Ipv4Addr::from(address(SERVER).v4_bytes()),
     };
     let dst = if operation == ArpOperation::Request { MacAddress([0xff; 6]) } else { OURS };
     around(dst, at, EtherType::ARP, &packet.emit())

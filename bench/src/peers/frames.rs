@@ -43,8 +43,8 @@ pub(crate) fn syn(number: u32) -> Vec<u8> {
     let (src, dst) = (address(2 + number / 60_000), address(1));
     let port = 1_024 + (number % 60_000) as u16;
     let mut packet = vec![0x45, 0, 0, 44, 0, 0, 0x40, 0, 64, 6, 0, 0];
-    packet.extend(src.v4_octets());
-    packet.extend(dst.v4_octets());
+    packet.extend(src.v4_bytes());
+    packet.extend(dst.v4_bytes());
     let header = Sum::new().add_bytes(&packet).finish();
     packet[10..12].copy_from_slice(&header.to_be_bytes());
     let pseudo_header = Sum::pseudo_header(src, dst, 6, 24);

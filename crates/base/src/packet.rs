@@ -121,7 +121,7 @@ impl TxSegment {
     /// Returns the bytes of headers and text.
     #[inline]
     pub fn len(&self) -> usize {
-        usize::from(self.header_len) + self.payload.octets() as usize
+        usize::from(self.header_len) + self.payload.bytes() as usize
     }
 
     /// True if there is neither header nor text.

@@ -52,13 +52,13 @@ impl PairHasher {
     /// Computes the hash without the cache.
     fn hash_anew(&self, local: &Address, remote: &Address) -> u64 {
         if local.is_v4() {
-            let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.v4_octets());
+            let ([a, b, c, d], [e, f, g, h]) = (local.v4_bytes(), remote.v4_bytes());
             return self.prf.hash(&[a, b, c, d, e, f, g, h]);
         }
         let mut bytes = [0; 32];
         let (front, back) = bytes.split_at_mut(16);
-        front.copy_from_slice(local.octets());
-        back.copy_from_slice(remote.octets());
+        front.copy_from_slice(local.as_bytes());
+        back.copy_from_slice(remote.as_bytes());
         self.prf.hash(&bytes)
     }
 }

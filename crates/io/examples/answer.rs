@@ -86,7 +86,7 @@ fn answer(
         Medium::Ip => 0,
         Medium::Ethernet { .. } => EthernetHeader::LEN,
     };
-    let (ethernet, packet) = frame.octets.split_at_checked(link)?;
+    let (ethernet, packet) = frame.bytes.split_at_checked(link)?;
     let segment = PlainSegment::read(packet, Checksum::Trust)?;
     let (header, text) = segment.view();
     let came = text.len() as u32 + header.flags.sequence_len();
@@ -118,7 +118,7 @@ fn answer(
         urgent: 0,
         options,
     };
-    let text = Text { len: out.payload.octets(), sum: None };
+    let text = Text { len: out.payload.bytes(), sum: None };
     let (back, room) = out.header_room().split_at_mut(link);
     back.copy_from_slice(ethernet);
     // The reply goes to the sender.

@@ -91,7 +91,7 @@ fn write(
                     }
                     tun.send(segment)?;
                     frames += 1;
-                    bytes += u64::from(segment.payload.octets());
+                    bytes += u64::from(segment.payload.bytes());
                 }
             }
         }

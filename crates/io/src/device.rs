@@ -146,7 +146,7 @@ impl DeviceCounters {
 
     /// Counts a segment that was sent.
     pub(crate) fn count_sent(&mut self, segment: &TxSegment) {
-        let is_super = segment.gso_size > 0 && segment.payload.octets() > segment.gso_size.into();
+        let is_super = segment.gso_size > 0 && segment.payload.bytes() > segment.gso_size.into();
         self.tx_frames += 1;
         self.tx_super += u64::from(is_super);
         self.tx_bytes += segment.len() as u64;

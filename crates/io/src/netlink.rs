@@ -237,8 +237,8 @@ impl Request {
 
     fn address(&mut self, kind: u16, address: Address) {
         match address.family() {
-            Family::V4 => self.attribute(kind, &address.v4_octets()),
-            Family::V6 => self.attribute(kind, address.octets()),
+            Family::V4 => self.attribute(kind, &address.v4_bytes()),
+            Family::V6 => self.attribute(kind, address.as_bytes()),
         }
     }
 

@@ -155,7 +155,7 @@ impl Device for PcapWire {
         let due = self.frames.iter().take_while(|(due, _)| *due <= now);
         for (frame, (_, place)) in burst.iter_mut().zip(due) {
             *frame = RxFrame::new(self.reader.bytes(place), SegMeta::SINGLE);
-            self.counters.rx_bytes += frame.octets.len() as u64;
+            self.counters.rx_bytes += frame.bytes.len() as u64;
             count += 1;
         }
         if count > 0 {

@@ -335,7 +335,7 @@ impl Device for Tun {
             let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
             for (frame, place) in frames.iter_mut().zip(&places).take(burst.good) {
                 let chunk = place.chunk.and_then(|chunk| self.long.chunks().get(chunk));
-                *frame = RxFrame { octets: self.bytes(place), meta: place.meta, chunk };
+                *frame = RxFrame { bytes: self.bytes(place), meta: place.meta, chunk };
             }
             deliver(frames.get(..burst.good).unwrap_or_default());
         }

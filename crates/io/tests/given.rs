@@ -56,8 +56,8 @@ fn talk(tun: &mut Tun) -> SegMeta {
     while heard.is_none() {
         ppoll(&mut [PollFd::new(&*tun, Interest::Read)], Some(PATIENCE)).unwrap();
         let taken = tun.rx_burst(&mut |burst| {
-            let found = burst.iter().find(|frame| frame.octets.ends_with(b"whimbrel"));
-            heard = heard.take().or(found.map(|frame| (frame.octets.to_vec(), frame.meta)));
+            let found = burst.iter().find(|frame| frame.bytes.ends_with(b"whimbrel"));
+            heard = heard.take().or(found.map(|frame| (frame.bytes.to_vec(), frame.meta)));
         });
         taken.unwrap();
     }

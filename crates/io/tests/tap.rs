@@ -109,7 +109,7 @@ fn without_offloads_frames_are_as_on_a_cable() {
 #[test]
 fn a_neighbour_that_is_not_there_is_forgotten_with_its_packets() {
     in_namespace(&[TUN], || {
-        let closed = Endpoint::new(Address::from_v4_octets([10, 9, 0, 77]), 80);
+        let closed = Endpoint::new(Address::from_v4_bytes([10, 9, 0, 77]), 80);
         let running = run(SPEC, &[closed]);
         let began = WallInstant::now();
         thread::sleep(Duration::from_millis(3_300));

@@ -29,7 +29,7 @@ fn open(spec: &str) -> Tun {
 }
 
 fn bytes<'a>(frame: &RxFrame<'a>) -> &'a [u8] {
-    frame.octets
+    frame.bytes
 }
 
 /// Returns the next frame for which `wanted` is true.
@@ -274,12 +274,12 @@ fn long_frames_are_read_into_chunks_while_there_are_some() {
             while !found {
                 tun.take_room(&mut pool);
                 let deliver = &mut |burst: &[RxFrame<'_>]| {
-                    let wanted = |frame: &&RxFrame<'_>| frame.octets.get(9) == Some(&17);
+                    let wanted = |frame: &&RxFrame<'_>| frame.bytes.get(9) == Some(&17);
                     for frame in burst.iter().filter(wanted) {
                         found = true;
-                        assert!(frame.octets[28..] == datagram, "{number}: {len} bytes");
+                        assert!(frame.bytes[28..] == datagram, "{number}: {len} bytes");
                         let lies_in = |chunk: &Bytes| {
-                            chunk.as_ptr_range().contains(&frame.octets.as_ptr())
+                            chunk.as_ptr_range().contains(&frame.bytes.as_ptr())
                                 && chunk.len() == 10 + 28 + len
                         };
                         assert_eq!(
@@ -295,7 +295,7 @@ fn long_frames_are_read_into_chunks_while_there_are_some() {
         }
         let counters = tun.counters();
         assert_eq!((counters.rx_malformed, counters.rx_oversized), (0, 0));
-        assert!(pool.octets() <= 4 << 16, "{}", pool.octets());
+        assert!(pool.bytes() <= 4 << 16, "{}", pool.bytes());
     });
 }
 

@@ -100,7 +100,7 @@ fn frames(count: usize) -> Vec<Vec<u8>> {
 fn received(wire: &mut UnixWire) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while wire
-        .rx_burst(&mut |burst| frames.extend(burst.iter().map(|frame| frame.octets.to_vec())))
+        .rx_burst(&mut |burst| frames.extend(burst.iter().map(|frame| frame.bytes.to_vec())))
         .unwrap()
         > 0
     {}
@@ -285,7 +285,7 @@ fn two_stacks_exchange_megabytes() {
     let folder = Folder::new();
     let mut server = Host::new(&folder.path(), "10.9.0.1");
     let mut client = Host::new(&folder.path(), "10.9.0.2");
-    let at = Endpoint::new(Address::from_v4_octets([10, 9, 0, 1]), 80);
+    let at = Endpoint::new(Address::from_v4_bytes([10, 9, 0, 1]), 80);
     let listener = server.shard.listen(at, 8).unwrap();
     let connection = client.shard.connect(at, None).unwrap();
     let sent: Bytes = (0..4u32 << 20).map(|at| (at ^ (at >> 7)) as u8).collect();

@@ -18,7 +18,7 @@ use whimbrel_wire::{IpHeader, SeqNum, Sum};
 /// last packet and CWR only on the first, and options are repeated on each.
 pub fn cut(segment: &TxSegment, mut emit: impl FnMut(Bytes)) {
     let header = segment.header();
-    let text = segment.payload.octets() as usize;
+    let text = segment.payload.bytes() as usize;
     let gso_size = usize::from(segment.gso_size);
     if gso_size == 0 || text <= gso_size {
         emit(whole(segment));

@@ -33,7 +33,7 @@ pub(crate) fn flow_of_segment(medium: Medium, segment: &TxSegment) -> Option<Flo
         Medium::Ethernet { .. } => EthernetHeader::parse(header).ok()?.1,
     };
     // RFC 791 3.1 and RFC 8200 3: version, protocol, both addresses.
-    let v4 = |at: usize| ip.get(at..)?.first_chunk().copied().map(Address::from_v4_octets);
+    let v4 = |at: usize| ip.get(at..)?.first_chunk().copied().map(Address::from_v4_bytes);
     let v6 = |at: usize| {
         let bytes: [u8; 16] = *ip.get(at..)?.first_chunk()?;
         Some(Address::from(core::net::Ipv6Addr::from(bytes)))

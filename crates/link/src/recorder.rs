@@ -129,8 +129,8 @@ impl Recorder {
             let before = (shard.counters().clone(), shard.ip_counters().clone());
             shard.rx(now, slice::from_ref(frame));
             let mut comment = drops(&before, shard);
-            self.note_state(shard, Direction::In, frame.octets, &mut comment);
-            self.record(now, Direction::In, frame.octets, &comment);
+            self.note_state(shard, Direction::In, frame.bytes, &mut comment);
+            self.record(now, Direction::In, frame.bytes, &comment);
         }
     }
 

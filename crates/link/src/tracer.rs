@@ -113,7 +113,7 @@ impl Tracer {
     /// Handles frames that arrived, after the shard.
     pub fn rx(&mut self, now: Instant, shard: &Shard, burst: &[RxFrame<'_>]) {
         for frame in burst {
-            self.touch(flow_of(self.medium, Direction::In, frame.octets));
+            self.touch(flow_of(self.medium, Direction::In, frame.bytes));
         }
         self.note_touched(now, shard);
     }

@@ -8,7 +8,7 @@ use whimbrel_base::packet::SegMeta;
 pub struct RxFrame<'a> {
     /// The frame: from the IP header on, where the device is of [`Medium::Ip`](crate::Medium::Ip),
     /// else from the Ethernet header on.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
     /// Metadata from the device.
     pub meta: SegMeta,
     /// The chunk of the shard's [pool](crate::Shard::chunk_pool) that the frame lies in, alone: long text may
@@ -18,7 +18,7 @@ pub struct RxFrame<'a> {
 
 impl<'a> RxFrame<'a> {
     /// A frame in one piece, lent and no more.
-    pub const fn new(octets: &'a [u8], meta: SegMeta) -> Self {
-        Self { octets, meta, chunk: None }
+    pub const fn new(bytes: &'a [u8], meta: SegMeta) -> Self {
+        Self { bytes, meta, chunk: None }
     }
 }

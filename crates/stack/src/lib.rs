@@ -23,7 +23,7 @@
 //! };
 //!
 //! fn host(last: u8) -> Shard {
-//!     let addr = Address::from_v4_octets([10, 0, 0, last]);
+//!     let addr = Address::from_v4_bytes([10, 0, 0, last]);
 //!     Shard::new(ShardConfig {
 //!         tunables: Tunables::default(),
 //!         secrets: Secrets::from_seed(last.into()),
@@ -47,7 +47,7 @@
 //! }
 //!
 //! let (mut client, mut server) = (host(1), host(2));
-//! let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
+//! let at = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 2]), 80);
 //! let listener = server.listen(at, 16).expect("a free port");
 //! let handle = client.connect(at, None).expect("a port is free");
 //! client.send(handle, &mut Bytes::from_static(b"hello")).expect("it is open, or opening");

@@ -105,7 +105,7 @@ impl Net {
         &mut self,
         frame: &RxFrame<'a>,
     ) -> Option<(FlowKey, PlainSegment<'a>)> {
-        let Ok(FrameContents::Packet(packet)) = self.open(frame.octets) else { return None };
+        let Ok(FrameContents::Packet(packet)) = self.open(frame.bytes) else { return None };
         self.ip.read_plain(packet, frame.meta.checksum)
     }
 
@@ -113,8 +113,8 @@ impl Net {
     #[inline(always)]
     pub(crate) fn unframe<'a>(&mut self, now: Instant, frame: &RxFrame<'a>) -> Option<RxFrame<'a>> {
         self.ip.counters.in_receives += 1;
-        let reason = match self.open(frame.octets) {
-            Ok(FrameContents::Packet(bytes)) => return Some(RxFrame { octets: bytes, ..*frame }),
+        let reason = match self.open(frame.bytes) {
+            Ok(FrameContents::Packet(bytes)) => return Some(RxFrame { bytes: bytes, ..*frame }),
             Ok(FrameContents::LinkControl(heard)) => match self.process_control(heard, now) {
                 Ok(()) => {
                     self.ip.counters.in_delivers += 1;

@@ -176,7 +176,7 @@ impl Shard {
             looped: self.net.looped(),
             pings: self.net.pings.len(),
             fragmented: self.net.ip.reassembly.len(),
-            fragment_octets: self.net.ip.reassembly.bytes(),
+            fragment_bytes: self.net.ip.reassembly.bytes(),
             udp_sockets: self.packets.udp.sockets.len(),
             udp_unsent: self.packets.udp.unsent(),
             other_addresses: self.net.ip.addresses.others(),
@@ -300,7 +300,7 @@ pub struct Census {
     /// Datagrams of which some fragments are here.
     pub fragmented: usize,
     /// Bytes that their fragments take.
-    pub fragment_octets: usize,
+    pub fragment_bytes: usize,
     /// UDP sockets that are open.
     pub udp_sockets: usize,
     /// Datagrams not yet sent.
@@ -328,7 +328,7 @@ impl core::ops::AddAssign for Census {
             looped,
             pings,
             fragmented,
-            fragment_octets,
+            fragment_bytes,
             udp_sockets,
             udp_unsent,
             other_addresses,
@@ -347,7 +347,7 @@ impl core::ops::AddAssign for Census {
         self.looped += looped;
         self.pings += pings;
         self.fragmented += fragmented;
-        self.fragment_octets += fragment_octets;
+        self.fragment_bytes += fragment_bytes;
         self.udp_sockets += udp_sockets;
         self.udp_unsent += udp_unsent;
         self.other_addresses += other_addresses;

@@ -282,7 +282,7 @@ pub fn judge_destination(routes: &Routes, is_local: bool, to: Endpoint) -> Resul
 /// Checks that an address is of one host: there is no membership in groups here, and no other socket
 /// sends to all hosts of a network.
 fn judge_single(routes: &Routes, addr: &Address) -> Result<(), UdpError> {
-    let is_limited = *addr == Address::from_v4_octets([255; 4]);
+    let is_limited = *addr == Address::from_v4_bytes([255; 4]);
     if is_limited || routes.is_broadcast(addr) {
         return Err(UdpError::Broadcast(*addr));
     }
@@ -358,7 +358,7 @@ impl PacketProtocol for UdpHost {
         if reason == FrameDrop::UdpPort {
             // RFC 1122 4.1.3.1: "If a datagram arrives addressed to a UDP port for which there is no
             // pending LISTEN call, UDP SHOULD send an ICMP Port Unreachable message."
-            net.refuse(cx, packet.octets, RefusalReply::PortUnreachable);
+            net.refuse(cx, packet.bytes, RefusalReply::PortUnreachable);
         }
     }
 

@@ -27,7 +27,7 @@ impl From<u32> for BufferSize {
 
 impl BufferSize {
     /// The size that was asked for, bytes, if any was.
-    pub const fn octets(self) -> Option<u32> {
+    pub const fn bytes(self) -> Option<u32> {
         match self {
             Self::Auto => None,
             Self::Asked(bytes) | Self::Floor(bytes) | Self::Exact(bytes) => Some(bytes),
@@ -53,7 +53,7 @@ impl BufferSize {
     pub fn scale_limit(self, tunables: &Tunables) -> u32 {
         let follows = tunables.buffers != BufferPolicy::Floor
             && tunables.recv_window == ReceiveWindow::Rfc9293;
-        match self.octets() {
+        match self.bytes() {
             Some(bytes) if follows => bytes,
             bytes => bytes.unwrap_or(tunables.recv_buffer).max(tunables.recv_buffer_max),
         }

@@ -100,13 +100,13 @@ fn hash_flow(prf: &SipHasher24, flow: &Flow) -> u64 {
     let ([a, b], [c, d]) = (flow.local.port.to_be_bytes(), flow.remote.port.to_be_bytes());
     let (local, remote) = (&flow.local.addr, &flow.remote.addr);
     if local.is_v4() {
-        let ([e, f, g, h], [i, j, k, l]) = (local.v4_octets(), remote.v4_octets());
+        let ([e, f, g, h], [i, j, k, l]) = (local.v4_bytes(), remote.v4_bytes());
         return prf.hash(&[e, f, g, h, a, b, i, j, k, l, c, d]);
     }
     let mut bytes = [0; 36];
     let (front, back) = bytes.split_at_mut(18);
     for (part, address, port) in [(front, local, [a, b]), (back, remote, [c, d])] {
-        part[..16].copy_from_slice(address.octets());
+        part[..16].copy_from_slice(address.as_bytes());
         part[16..].copy_from_slice(&port);
     }
     prf.hash(&bytes)

@@ -20,7 +20,7 @@
 //! use whimbrel_tcp::wire::{Address, Mss, OptionOrder, SeqNum, TcpHeader, TcpView, WindowSize};
 //! use whimbrel_tcp::{Context, RxSegment, Tunables, Verdict};
 //!
-//! let [client, server] = [1, 2].map(|host| Address::from_v4_octets([10, 0, 0, host]));
+//! let [client, server] = [1, 2].map(|host| Address::from_v4_bytes([10, 0, 0, host]));
 //! let mss = Mss::new(1_460);
 //! let mut cx = Context::new(Instant::ZERO, Tunables::default());
 //!

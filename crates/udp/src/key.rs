@@ -36,8 +36,8 @@ impl Local {
     pub fn address(&self) -> Address {
         match self {
             Self::Address(address) => *address,
-            Self::Every(Family::V4) => Address::from_v4_octets([0; 4]),
-            Self::Every(Family::V6) | Self::Both => Address::from_octets([0; 16]),
+            Self::Every(Family::V4) => Address::from_v4_bytes([0; 4]),
+            Self::Every(Family::V6) | Self::Both => Address::from_bytes([0; 16]),
         }
     }
 

@@ -12,8 +12,8 @@
 //!
 //! let range = PortRange::new(32_768, 60_999).unwrap();
 //! let mut sockets = Sockets::new(&Secrets::from_seed(1), range, ReservedPorts::NONE);
-//! let here = Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), 53);
-//! let there = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 4_000);
+//! let here = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), 53);
+//! let there = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 2]), 4_000);
 //! let socket = sockets.bind(&Bind::new(Local::Address(here.addr), here.port)).unwrap();
 //!
 //! let class = TrafficClass::default();

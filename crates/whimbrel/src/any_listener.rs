@@ -73,7 +73,7 @@ impl TcpListener {
     /// # let port = server.local_addr()?.port();
     /// # tokio::spawn(async move { server.accept().await?.0.write_all(b"from outside").await });
     /// # let route = whimbrel::Route {
-    /// #     network: whimbrel::Address::from_v4_octets([0; 4]),
+    /// #     network: whimbrel::Address::from_v4_bytes([0; 4]),
     /// #     prefix_len: 0,
     /// #     gateway: None,
     /// #     metric: 0,

@@ -25,19 +25,19 @@ pub enum Family {
 impl Address {
     /// Creates an IPv4 address from its four bytes.
     #[inline]
-    pub const fn from_v4_octets([a, b, c, d]: [u8; 4]) -> Self {
+    pub const fn from_v4_bytes([a, b, c, d]: [u8; 4]) -> Self {
         Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d])
     }
 
     /// Creates an address from its 16 bytes; IPv4 in the IPv4-mapped form.
     #[inline]
-    pub const fn from_octets(bytes: [u8; 16]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
     /// Returns the 16 bytes; IPv4 in the IPv4-mapped form.
     #[inline]
-    pub const fn octets(&self) -> &[u8; 16] {
+    pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
@@ -57,7 +57,7 @@ impl Address {
 
     /// Returns the last four bytes: the whole of an IPv4 address.
     #[inline]
-    pub const fn v4_octets(&self) -> [u8; 4] {
+    pub const fn v4_bytes(&self) -> [u8; 4] {
         let [_, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d] = self.0;
         [a, b, c, d]
     }
@@ -65,7 +65,7 @@ impl Address {
     /// Converts to the standard library's type.
     pub fn to_ip(&self) -> IpAddr {
         if self.is_v4() {
-            IpAddr::V4(Ipv4Addr::from(self.v4_octets()))
+            IpAddr::V4(Ipv4Addr::from(self.v4_bytes()))
         } else {
             IpAddr::V6(Ipv6Addr::from(self.0))
         }
@@ -87,7 +87,7 @@ impl Address {
 
 impl From<Ipv4Addr> for Address {
     fn from(addr: Ipv4Addr) -> Self {
-        Self::from_v4_octets(addr.octets())
+        Self::from_v4_bytes(addr.octets())
     }
 }
 

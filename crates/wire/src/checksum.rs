@@ -30,10 +30,10 @@ impl Sum {
     /// `length` counts the bytes of the upper-layer header and data.
     #[inline]
     pub fn pseudo_header(src: Address, dst: Address, protocol: u8, length: u32) -> Self {
-        let v4 = |address: Address| u32::from_be_bytes(address.v4_octets());
+        let v4 = |address: Address| u32::from_be_bytes(address.v4_bytes());
         let addresses = match src.family() {
             Family::V4 => Self::new().add_u32(v4(src)).add_u32(v4(dst)),
-            Family::V6 => Self::new().add_bytes(src.octets()).add_bytes(dst.octets()),
+            Family::V6 => Self::new().add_bytes(src.as_bytes()).add_bytes(dst.as_bytes()),
         };
         addresses.add_u32(length).add_u16(u16::from(protocol))
     }

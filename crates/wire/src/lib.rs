@@ -14,7 +14,7 @@
 //!     TcpOptions, TcpView,
 //! };
 //!
-//! let [client, server] = [1, 2].map(|host| Address::from_v4_octets([10, 0, 0, host]));
+//! let [client, server] = [1, 2].map(|host| Address::from_v4_bytes([10, 0, 0, host]));
 //! let syn = TcpHeader {
 //!     src_port: 50_000,
 //!     dst_port: 80,
@@ -30,7 +30,7 @@
 //! let len = syn.emit(OptionOrder::Linux, tcp);
 //! let sum = Sum::pseudo_header(client, server, Protocol::TCP.0, len as u32).add_bytes(&tcp[..len]);
 //! TcpHeader::set_checksum(&mut tcp[..len], sum.finish());
-//! let (src, dst) = (client.v4_octets().into(), server.v4_octets().into());
+//! let (src, dst) = (client.v4_bytes().into(), server.v4_bytes().into());
 //! Ipv4Header::new(src, dst, Protocol::TCP, len).emit(ip);
 //!
 //! // What is behind the packet, as padding of Ethernet's, is no part of it.

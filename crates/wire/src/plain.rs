@@ -72,14 +72,14 @@ impl<'a> PlainSegment<'a> {
     #[inline]
     pub fn src(&self) -> Address {
         let [_, _, _, src, ..] = words(self.head);
-        Address::from_v4_octets(src.to_ne_bytes())
+        Address::from_v4_bytes(src.to_ne_bytes())
     }
 
     /// Returns the destination address: the receiver's.
     #[inline]
     pub fn dst(&self) -> Address {
         let [_, _, _, _, dst, ..] = words(self.head);
-        Address::from_v4_octets(dst.to_ne_bytes())
+        Address::from_v4_bytes(dst.to_ne_bytes())
     }
 
     /// Returns the ports of the sender and of the receiver.
@@ -187,7 +187,7 @@ impl PlainHeaders {
         let tcp_len = (text.len as usize).wrapping_add(header_len);
         let total_len = tcp_len.wrapping_add(IP_LEN) as u32;
         let pair = |high: u16, low: u16| ((u32::from(high) << 16) | u32::from(low)).to_be();
-        let [src, dst] = [self.src, self.dst].map(|end| u32::from_ne_bytes(end.v4_octets()));
+        let [src, dst] = [self.src, self.dst].map(|end| u32::from_ne_bytes(end.v4_bytes()));
         let first = (VERSION_IHL << 24 | u32::from(self.class.0) << 16 | total_len).to_be();
         let third = (u32::from(self.hop_limit) << 24 | TCP).to_be();
         let offset = (header_len as u16) << 10;

@@ -47,8 +47,8 @@ impl QuotedSegment {
             return Err(ParseError::BadFragment);
         }
         let [_, protocol, _, _] = header.array()?;
-        let src = Address::from_v4_octets(header.array()?);
-        let dst = Address::from_v4_octets(header.array()?);
+        let src = Address::from_v4_bytes(header.array()?);
+        let dst = Address::from_v4_bytes(header.array()?);
         header.bytes(options.ok_or(ParseError::BadHeaderLength)?)?;
         Self::parse_payload(src, dst, Protocol(protocol), header)
     }
@@ -57,7 +57,7 @@ impl QuotedSegment {
         let mut header = Reader(quoted);
         let [_, _, _, _, _, _, next_header, _] = header.array()?;
         let (src, dst) = (header.array()?, header.array()?);
-        let (src, dst) = (Address::from_octets(src), Address::from_octets(dst));
+        let (src, dst) = (Address::from_bytes(src), Address::from_bytes(dst));
         if src.is_v4() || dst.is_v4() {
             return Err(ParseError::MappedAddress);
         }

@@ -42,7 +42,7 @@ use whimbrel_wire::{Address, Endpoint, SeqNum, TrafficClass};
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_server(seed: u64, first: u8) -> usize {
     let Some(mut shard) = shard(seed) else { return 0 };
-    if shard.listen(Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), 80), 8).is_err() {
+    if shard.listen(Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), 80), 8).is_err() {
         return 0;
     }
     let mut server = HttpServer::new(FixedBody::new(128), Limits::default());
@@ -60,7 +60,7 @@ pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
     let Some(mut shard) = shard(seed) else { return 0 };
     let second = Duration::from_secs(1);
     let mut load = Load::new(LoadPlan {
-        target: Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80),
+        target: Endpoint::new(Address::from_v4_bytes([10, 0, 0, last]), 80),
         destinations: Vec::new(),
         exchange: Exchange { request: Bytes::from_static(b"?"), answer: ResponseEnd::Bytes(1) },
         connections: 2,
@@ -90,7 +90,7 @@ pub extern "C" fn probe_posix(seed: u64, last: u8) -> usize {
     let made =
         sockets.socket(Domain::Inet, SocketType::Stream, SocketFlags::NONE, Protocol::Default);
     let Ok(fd) = made else { return 0 };
-    let peer = Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80);
+    let peer = Endpoint::new(Address::from_v4_bytes([10, 0, 0, last]), 80);
     let connected = sockets.connect(fd, peer).done();
     let mut out = Outgoing::gather([&[last][..]]);
     let sent = sockets.send(fd, &mut out, MsgFlags::NONE).done();
@@ -101,7 +101,7 @@ pub extern "C" fn probe_posix(seed: u64, last: u8) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_tcp(seed: u64, port: u16) -> bool {
     let hasher = FlowHasher::new(&Secrets::from_seed(seed).flows);
-    let hash = |port| hasher.hash(&Address::from_v4_octets([10, 0, 0, 1]), port, 80, 0);
+    let hash = |port| hasher.hash(&Address::from_v4_bytes([10, 0, 0, 1]), port, 80, 0);
     hash(port) == hash(80)
 }
 
@@ -125,7 +125,7 @@ pub extern "C" fn probe_udp(seed: u64, port: u16) -> usize {
     let Some(range) = PortRange::new(40_000, 50_000) else { return 0 };
     let mut sockets = UdpSockets::new(&Secrets::from_seed(seed), range, ReservedPorts::NONE);
     let Ok(socket) = sockets.bind(&Bind::new(Local::Both, 0)) else { return 0 };
-    let end = Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), port);
+    let end = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), port);
     let class = TrafficClass::default();
     let datagram = Arrived { from: end, to: end, data: &[1], class, hop_limit: 64 };
     let _ = sockets.deliver(&datagram, Room::Enough);
@@ -174,11 +174,11 @@ pub extern "C" fn probe_lab(place: usize, goes_on: bool) -> usize {
 /// Links `script`: shell lines are read and done, a call blocks, a packet leaves.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_script(millis: u64, last: u8) -> usize {
-    let peer = Endpoint::new(Address::from_v4_octets([192, 0, 2, last]), 80);
+    let peer = Endpoint::new(Address::from_v4_bytes([192, 0, 2, last]), 80);
     let network = Network {
-        local: Address::from_v4_octets([192, 168, 0, 1]),
+        local: Address::from_v4_bytes([192, 168, 0, 1]),
         prefix_len: 16,
-        gateway: Address::from_v4_octets([192, 168, 0, 2]),
+        gateway: Address::from_v4_bytes([192, 168, 0, 2]),
         remote: peer.addr,
         mtu: 1500,
     };
@@ -211,7 +211,7 @@ pub extern "C" fn probe_script(millis: u64, last: u8) -> usize {
 
 /// A host.
 fn shard(seed: u64) -> Option<Shard> {
-    let addr = Address::from_v4_octets([10, 0, 0, 1]);
+    let addr = Address::from_v4_bytes([10, 0, 0, 1]);
     let config = ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(seed),

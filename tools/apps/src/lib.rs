@@ -27,7 +27,7 @@
 //! }
 //!
 //! fn host(last: u8) -> Shard {
-//!     let addr = Address::from_v4_octets([10, 0, 0, last]);
+//!     let addr = Address::from_v4_bytes([10, 0, 0, last]);
 //!     Shard::new(ShardConfig {
 //!         tunables: Tunables::default(),
 //!         secrets: Secrets::from_seed(last.into()),
@@ -48,7 +48,7 @@
 //! }
 //!
 //! let (mut client, mut shard) = (host(1), host(2));
-//! let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
+//! let at = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 2]), 80);
 //! shard.listen(at, 16).expect("the port is free");
 //! let mut server = HttpServer::new(Greeting, Limits::default());
 //!

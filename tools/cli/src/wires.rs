@@ -12,7 +12,7 @@ pub(crate) fn may_be_clients(ip: IpAddr) -> bool {
 
 /// The address of a host on a mem: wire.
 pub(crate) fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 0, 0, host])
+    Address::from_v4_bytes([10, 0, 0, host])
 }
 
 /// The last byte of the client's, and of the server's.

@@ -165,7 +165,7 @@ impl Bridge {
                 let now = self.clock.now();
                 let taken = tun.rx_burst(&mut |frames| {
                     for frame in frames {
-                        let bytes = Bytes::copy_from_slice(frame.octets);
+                        let bytes = Bytes::copy_from_slice(frame.bytes);
                         let outcome = link.push_frame(now, bytes.clone());
                         on_sent(SentPacket { at: now, side, bytes: &bytes, outcome });
                     }

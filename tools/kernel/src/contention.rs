@@ -359,7 +359,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-const SERVER: Address = Address::from_v4_octets([10, 0, 0, 1]);
+const SERVER: Address = Address::from_v4_bytes([10, 0, 0, 1]);
 const PORT: u16 = 80;
 const BACKLOG: u32 = 100_000;
 /// Time until buffers and tables have reached their size.

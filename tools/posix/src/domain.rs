@@ -40,8 +40,8 @@ impl Domain {
     /// The address that stands for all of the family: `0.0.0.0` or `::`.
     pub const fn unspecified(self) -> Address {
         match self {
-            Self::Inet => Address::from_v4_octets([0; 4]),
-            Self::Inet6 => Address::from_octets([0; 16]),
+            Self::Inet => Address::from_v4_bytes([0; 4]),
+            Self::Inet6 => Address::from_bytes([0; 16]),
         }
     }
 

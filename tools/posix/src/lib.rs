@@ -24,7 +24,7 @@
 //! };
 //!
 //! fn process(last: u8) -> Sockets {
-//!     let addr = Address::from_v4_octets([10, 0, 0, last]);
+//!     let addr = Address::from_v4_bytes([10, 0, 0, last]);
 //!     let shard = Shard::new(ShardConfig {
 //!         tunables: Tunables::default(),
 //!         secrets: Secrets::from_seed(last.into()),
@@ -50,7 +50,7 @@
 //! let mut stream = |process: &mut Sockets| {
 //!     process.socket(Domain::Inet, SocketType::Stream, SocketFlags::NONE, Protocol::Tcp)
 //! };
-//! let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
+//! let at = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 2]), 80);
 //! let (near, listener) = (stream(&mut client)?, stream(&mut server)?);
 //! server.bind(listener, at)?;
 //! server.listen(listener, 16)?;

@@ -69,10 +69,10 @@ impl Network {
     /// Addresses of scripts over IPv4.
     pub fn v4() -> Self {
         Self {
-            local: Address::from_v4_octets([192, 168, 0, 1]),
+            local: Address::from_v4_bytes([192, 168, 0, 1]),
             prefix_len: 16,
-            gateway: Address::from_v4_octets([192, 168, 0, 2]),
-            remote: Address::from_v4_octets([192, 0, 2, 1]),
+            gateway: Address::from_v4_bytes([192, 168, 0, 2]),
+            remote: Address::from_v4_bytes([192, 0, 2, 1]),
             mtu: 1_500,
         }
     }

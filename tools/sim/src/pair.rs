@@ -113,7 +113,7 @@ pub fn server_at(family: Family, port: u16) -> Endpoint {
 
 fn addr(family: Family, host: u8) -> Address {
     match family {
-        Family::V4 => Address::from_v4_octets([10, 0, 0, host]),
+        Family::V4 => Address::from_v4_bytes([10, 0, 0, host]),
         Family::V6 => {
             Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(host)))
         }

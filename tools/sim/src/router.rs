@@ -26,7 +26,7 @@ pub fn too_long(packet: &[u8], mtu: u16) -> Option<Bytes> {
 
 fn v4(to: &Address, error: &IcmpMessage<'_>) -> Bytes {
     let mut packet = vec![0; Ipv4Header::LEN + error.wire_len()];
-    let (src, dst) = ([10, 0, 0, 254].into(), to.v4_octets().into());
+    let (src, dst) = ([10, 0, 0, 254].into(), to.v4_bytes().into());
     let header = Ipv4Header {
         dont_fragment: false,
         ..Ipv4Header::new(src, dst, Protocol::ICMP, error.wire_len())
@@ -39,7 +39,7 @@ fn v4(to: &Address, error: &IcmpMessage<'_>) -> Bytes {
 fn v6(to: &Address, error: &Icmpv6Message<'_>) -> Bytes {
     let mut packet = vec![0; Ipv6Header::LEN + error.wire_len()];
     let src = std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0xfe);
-    let dst = std::net::Ipv6Addr::from(*to.octets());
+    let dst = std::net::Ipv6Addr::from(*to.as_bytes());
     Ipv6Header::new(src, dst, Protocol::ICMPV6, error.wire_len()).emit(&mut packet);
     error.emit(src, dst, &mut packet[Ipv6Header::LEN..]);
     Bytes::from(packet)

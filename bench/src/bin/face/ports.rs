@@ -158,5 +158,5 @@ fn shard(wire: &MemWire, addr: Address) -> Result<Shard, Failure> {
     })?)
 }
 
-const SERVER: Endpoint = Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), 7);
-const CLIENT: Address = Address::from_v4_octets([10, 0, 0, 2]);
+const SERVER: Endpoint = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), 7);
+const CLIENT: Address = Address::from_v4_bytes([10, 0, 0, 2]);

@@ -44,7 +44,7 @@ impl<'a> ChunkText<'a> {
     }
 
     /// Returns the text in the chunk.
-    pub fn octets(&self) -> &'a [u8] {
+    pub fn bytes(&self) -> &'a [u8] {
         self.chunk.get(self.range()).unwrap_or_default()
     }
 

@@ -50,7 +50,7 @@ impl Slices {
 
     /// Returns the sum of the slices' lengths in bytes.
     #[inline]
-    pub const fn octets(&self) -> u32 {
+    pub const fn bytes(&self) -> u32 {
         self.bytes
     }
 

@@ -8,7 +8,7 @@ use crate::Secrets;
 #[test]
 fn a_hash_that_was_remembered_is_that_of_its_own_pair() {
     let hasher = PairHasher::new(&Secrets::from_seed(1).timestamps);
-    let [one, other, third] = [1, 2, 3].map(|last| Address::from_v4_octets([10, 0, 0, last]));
+    let [one, other, third] = [1, 2, 3].map(|last| Address::from_v4_bytes([10, 0, 0, last]));
     let fresh = |local, remote| hasher.clone().hash(local, remote);
     let hashes = [fresh(&one, &other), fresh(&other, &one), fresh(&one, &third)];
     for _ in 0..2 {

@@ -88,7 +88,7 @@ fn accepted<T: Table>(info: &TunableInfo<T>) -> String {
         None => String::new(),
     };
     match info.unit {
-        Unit::Octets => alloc::format!("{range} bytes (k, M, G: powers of 1,024)"),
+        Unit::Bytes => alloc::format!("{range} bytes (k, M, G: powers of 1,024)"),
         Unit::Time => alloc::format!("a time from {range} (ns, us, ms, s, min, h)"),
         Unit::Nanos => range,
         Unit::Count(of) => alloc::format!("{range} {of}"),

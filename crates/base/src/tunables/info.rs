@@ -115,7 +115,7 @@ impl Reading {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Bytes: `65536`, `64k`, `1M`, `1G` (powers of 1,024).
-    Octets,
+    Bytes,
     /// A time: `60s`, `200ms`, `1.125s`.
     Time,
     /// Nanoseconds: `256ns`, `4us`, `256`.

@@ -94,7 +94,7 @@ pub fn parse_time(text: &str) -> Option<Duration> {
 fn parse_number(text: &str, unit: Unit, reading: Reading) -> Option<u64> {
     let text = reading.plain(text);
     let number = match unit {
-        Unit::Octets => parse_bytes(text)?,
+        Unit::Bytes => parse_bytes(text)?,
         Unit::Nanos => parse_nanos(text, Some(1))?,
         _ => parse_digits(text)?,
     };
@@ -105,9 +105,9 @@ fn print_number(number: u64, unit: Unit) -> String {
     let scaled = |shift: u32| number != 0 && number.trailing_zeros() >= shift;
     match unit {
         Unit::Nanos => print_time(Duration::from_nanos(number)),
-        Unit::Octets if scaled(30) => format!("{}G", number >> 30),
-        Unit::Octets if scaled(20) => format!("{}M", number >> 20),
-        Unit::Octets if scaled(10) => format!("{}k", number >> 10),
+        Unit::Bytes if scaled(30) => format!("{}G", number >> 30),
+        Unit::Bytes if scaled(20) => format!("{}M", number >> 20),
+        Unit::Bytes if scaled(10) => format!("{}k", number >> 10),
         _ => number.to_string(),
     }
 }

@@ -40,7 +40,7 @@ fn a_key_is_kept_in_a_file_or_in_a_variable() {
 }
 
 fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 0, 0, host])
+    Address::from_v4_bytes([10, 0, 0, host])
 }
 
 fn shard(host: u8, secrets: Secrets) -> Shard {

@@ -78,7 +78,7 @@ fn super_segments_arrive_as_packets_of_the_mtu() {
 
     let mut lens = Vec::new();
     let taken = second.rx_burst(&mut |burst| {
-        lens.extend(burst.iter().map(|frame| frame.octets.len()));
+        lens.extend(burst.iter().map(|frame| frame.bytes.len()));
     });
     assert_eq!(taken.unwrap(), 3);
     assert_eq!(lens, [1_040, 1_040, 540]);
@@ -114,7 +114,7 @@ fn each_shard_keeps_its_ports_and_forwards_misrouted_frames() {
         let mut taken = [Vec::new(), Vec::new()];
         for _ in 0..2 {
             for (queue, taken) in queues.iter_mut().zip(&mut taken) {
-                let port = |frame: &RxFrame<'_>| frame.octets[21];
+                let port = |frame: &RxFrame<'_>| frame.bytes[21];
                 queue.rx_burst(&mut |burst| taken.extend(burst.iter().map(port))).unwrap();
             }
         }
@@ -153,5 +153,5 @@ fn shard(wire: &MemWire, addr: Address) -> Shard {
     .unwrap()
 }
 
-const CLIENT: Address = Address::from_v4_octets([10, 0, 0, 1]);
-const SERVER: Endpoint = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
+const CLIENT: Address = Address::from_v4_bytes([10, 0, 0, 1]);
+const SERVER: Endpoint = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 2]), 80);

@@ -26,7 +26,7 @@ impl File {
     }
 
     fn config(&self) -> PcapConfig {
-        let addr = Address::from_v4_octets([10, 9, 0, 2]);
+        let addr = Address::from_v4_bytes([10, 9, 0, 2]);
         PcapConfig::new(&self.0, vec![InterfaceAddress { addr, prefix_len: 24 }]).unwrap()
     }
 }
@@ -45,7 +45,7 @@ fn open(config: &PcapConfig) -> (PcapWire, Stop) {
 /// Returns the first bytes of a burst's frames.
 fn burst(wire: &mut PcapWire) -> Vec<u8> {
     let mut first = Vec::new();
-    wire.rx_burst(&mut |frames| first.extend(frames.iter().map(|frame| frame.octets[0]))).unwrap();
+    wire.rx_burst(&mut |frames| first.extend(frames.iter().map(|frame| frame.bytes[0]))).unwrap();
     first
 }
 

@@ -93,7 +93,7 @@ impl MisroutedFrames {
 
     /// True if the frame is for this shard, and for no other.
     fn maps_to_this_queue(&self, medium: Medium, frame: &RxFrame<'_>) -> bool {
-        match frame_owner(medium, frame.octets) {
+        match frame_owner(medium, frame.bytes) {
             FrameOwner::AnyShard => true,
             FrameOwner::Between(one, other) => self.queue_between(one, other) == self.queue,
             FrameOwner::FirstShard => self.queue == 0,
@@ -108,7 +108,7 @@ impl MisroutedFrames {
     /// Forwards the frame to the other shards that need it. Returns whether it is for this one.
     fn keeps(&mut self, medium: Medium, frame: &RxFrame<'_>) -> bool {
         let own = self.queue;
-        match frame_owner(medium, frame.octets) {
+        match frame_owner(medium, frame.bytes) {
             FrameOwner::AnyShard => true,
             FrameOwner::Between(one, other) => {
                 self.keeps_for(self.queue_between(one, other), frame)
@@ -133,7 +133,7 @@ impl MisroutedFrames {
 
     fn forward(&mut self, queue: u16, frame: &RxFrame<'_>) {
         let Some(queue) = self.queues.get(usize::from(queue)) else { return };
-        match queue.frames.push((frame.octets.into(), frame.meta)) {
+        match queue.frames.push((frame.bytes.into(), frame.meta)) {
             Ok(()) => self.counters.forwarded += 1,
             Err(_full) => self.counters.dropped += 1,
         }

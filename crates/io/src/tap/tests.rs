@@ -42,7 +42,7 @@ impl Port for Idle {
 }
 
 fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 0, 0, host])
+    Address::from_v4_bytes([10, 0, 0, host])
 }
 
 fn shard(host: u8) -> Shard {

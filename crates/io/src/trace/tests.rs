@@ -69,7 +69,7 @@ impl Port for Reader {
 }
 
 fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 9, 0, host])
+    Address::from_v4_bytes([10, 9, 0, host])
 }
 
 fn shard(link: &LinkConfig, host: u8) -> Shard {

@@ -58,7 +58,7 @@ impl VnetHeader {
         }
         let header = segment.header();
         vnet.hdr_len = header.len() as u16;
-        if segment.gso_size > 0 && segment.payload.octets() > u32::from(segment.gso_size) {
+        if segment.gso_size > 0 && segment.payload.bytes() > u32::from(segment.gso_size) {
             vnet.gso_size = segment.gso_size;
             if segment.checksum == TxChecksum::Partial(UDP_CHECKSUM) {
                 vnet.gso_type = GSO_UDP_L4;

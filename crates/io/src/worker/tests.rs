@@ -125,7 +125,7 @@ fn shard() -> Shard {
         secrets: crate::entropy::secrets().unwrap(),
         capabilities: CAPABILITIES,
         addresses: vec![InterfaceAddress {
-            addr: Address::from_v4_octets([10, 9, 0, 2]),
+            addr: Address::from_v4_bytes([10, 9, 0, 2]),
             prefix_len: 24,
         }],
         routes: Vec::new(),

@@ -18,7 +18,7 @@ use crate::allocator::held;
 const MOST: isize = 4_096 * (2 * (64 + 16) + 2 * (32 + 48)) + 1_024 * 128;
 
 fn host() -> (Shard, ListenerId) {
-    let addr = Address::from_v4_octets([10, 0, 0, 1]);
+    let addr = Address::from_v4_bytes([10, 0, 0, 1]);
     let mut shard = Shard::new(ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(1),

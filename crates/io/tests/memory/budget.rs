@@ -52,7 +52,7 @@ pub(crate) struct Peer {
 impl Server {
     pub(crate) fn new(tunables: Tunables) -> Self {
         let own =
-            InterfaceAddress { addr: Address::from_v4_octets([198, 18, 0, 1]), prefix_len: 15 };
+            InterfaceAddress { addr: Address::from_v4_bytes([198, 18, 0, 1]), prefix_len: 15 };
         let batch = TxBatch::new(64);
         let base = held();
         let mut shard = Shard::new(ShardConfig {

@@ -45,8 +45,8 @@ impl Host {
             secrets: Secrets::from_seed(1),
             capabilities: Capabilities::plain(Medium::Ip, 1_500),
             addresses: vec![
-                own(Address::from_v4_octets(OURS), 8),
-                own(Address::from_octets(OURS_V6), 64),
+                own(Address::from_v4_bytes(OURS), 8),
+                own(Address::from_bytes(OURS_V6), 64),
             ],
             routes: Vec::new(),
         })
@@ -72,7 +72,7 @@ impl Host {
         while self.shard.advance(Instant::from_millis(900_000), 64) {}
         self.send_all();
         assert!(self.shard.udp().is_empty());
-        assert_eq!((self.shard.udp().held(), self.shard.census().fragment_octets), (0, 0));
+        assert_eq!((self.shard.udp().held(), self.shard.census().fragment_bytes), (0, 0));
         // Destinations of a lesser MTU stay until others replace them.
         let left = held() - base;
         assert!(left <= SLACK + 4_096 * 100, "{left} bytes left");
@@ -104,23 +104,23 @@ fn pour(what: &str, every: u32, packet: impl Fn(u32) -> Vec<u8>) {
 fn peer(family: u8, number: u32) -> Address {
     let [_, high, mid, low] = number.to_be_bytes();
     if family == 4 {
-        return Address::from_v4_octets([10, 1 + high, mid, low]);
+        return Address::from_v4_bytes([10, 1 + high, mid, low]);
     }
     let mut bytes = OURS_V6;
     bytes[12..].copy_from_slice(&[1, high, mid, low]);
-    Address::from_octets(bytes)
+    Address::from_bytes(bytes)
 }
 
 fn wrap(family: u8, number: u32, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
     let src = peer(family, number);
     let mut packet = if family == 4 {
         let mut bytes = vec![0; Ipv4Header::LEN];
-        let (src, dst) = (src.v4_octets().into(), OURS.into());
+        let (src, dst) = (src.v4_bytes().into(), OURS.into());
         Ipv4Header::new(src, dst, protocol, payload.len()).emit(&mut bytes);
         bytes
     } else {
         let mut bytes = vec![0; Ipv6Header::LEN];
-        let (src, dst) = ((*src.octets()).into(), OURS_V6.into());
+        let (src, dst) = ((*src.as_bytes()).into(), OURS_V6.into());
         Ipv6Header::new(src, dst, protocol, payload.len()).emit(&mut bytes);
         bytes
     };
@@ -129,7 +129,7 @@ fn wrap(family: u8, number: u32, protocol: Protocol, payload: &[u8]) -> Vec<u8> 
 }
 
 fn ours(family: u8) -> Address {
-    if family == 4 { Address::from_v4_octets(OURS) } else { Address::from_octets(OURS_V6) }
+    if family == 4 { Address::from_v4_bytes(OURS) } else { Address::from_bytes(OURS_V6) }
 }
 
 /// Returns a datagram of the peer of this number to a port.
@@ -241,7 +241,7 @@ fn error_about_reply(family: u8, number: u32, quoted: usize) -> Vec<u8> {
         return error_about(4, number, Protocol::ICMP, &bytes, quoted);
     }
     let reply = Icmpv6Message::EchoReply { identifier, sequence, data };
-    reply.emit(OURS_V6.into(), (*peer(6, number).octets()).into(), &mut bytes);
+    reply.emit(OURS_V6.into(), (*peer(6, number).as_bytes()).into(), &mut bytes);
     error_about(6, number, Protocol::ICMPV6, &bytes, quoted)
 }
 
@@ -276,7 +276,7 @@ fn error_about(
         _ => Icmpv6Message::DestinationUnreachable { code: number as u8 % 8, quoted: &about },
     };
     let mut bytes = vec![0; message.wire_len()];
-    message.emit((*peer(6, router).octets()).into(), OURS_V6.into(), &mut bytes);
+    message.emit((*peer(6, router).as_bytes()).into(), OURS_V6.into(), &mut bytes);
     wrap(6, router, Protocol::ICMPV6, &bytes)
 }
 

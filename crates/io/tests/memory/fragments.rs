@@ -31,7 +31,7 @@ fn fragment(host: u16, id: u16, offset: u16, len: usize) -> Vec<u8> {
 }
 
 fn server() -> Shard {
-    let own = InterfaceAddress { addr: Address::from_v4_octets([192, 0, 2, 1]), prefix_len: 24 };
+    let own = InterfaceAddress { addr: Address::from_v4_bytes([192, 0, 2, 1]), prefix_len: 24 };
     let config = ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(1),
@@ -53,7 +53,7 @@ fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
         server.rx(Instant::ZERO, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
         let taken = held() - before;
         let held = held() - base - packet.capacity() as isize;
-        let said = server.census().fragment_octets as isize;
+        let said = server.census().fragment_bytes as isize;
         assert!(held <= said + SLACK, "{held} bytes held, {said} said");
         assert!(taken <= packet.len() as isize + SLACK, "{taken} bytes for one fragment");
         peak = peak.max(held);
@@ -65,7 +65,7 @@ fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
         batch.consume(batch.pending().len());
     }
     drop(batch);
-    assert_eq!(server.census().fragment_octets, 0);
+    assert_eq!(server.census().fragment_bytes, 0);
     assert!(held() - base <= SLACK, "{} bytes left", held() - base);
 }
 

@@ -32,7 +32,7 @@ fn host() -> Shard {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(1),
         capabilities: Capabilities::plain(Medium::Ethernet { mac: OURS }, 1_500),
-        addresses: vec![InterfaceAddress { addr: Address::from_v4_octets(OWN), prefix_len: 8 }],
+        addresses: vec![InterfaceAddress { addr: Address::from_v4_bytes(OWN), prefix_len: 8 }],
         routes: Vec::new(),
     })
     .unwrap()

@@ -18,9 +18,7 @@ enum Over {
 
 fn addresses(over: Over) -> (Address, Address) {
     match over {
-        Over::V4 => {
-            (Address::from_v4_octets([10, 0, 0, 1]), Address::from_v4_octets([10, 0, 0, 2]))
-        }
+        Over::V4 => (Address::from_v4_bytes([10, 0, 0, 1]), Address::from_v4_bytes([10, 0, 0, 2])),
         Over::V6 => {
             let address =
                 |host| Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host));
@@ -35,19 +33,18 @@ fn write_ip(over: Over, len: usize, room: &mut [u8]) -> usize {
         Over::V4 => {
             let header = Ipv4Header {
                 identification: 65_535,
-                ..Ipv4Header::new(
-                    src.v4_octets().into(),
-                    dst.v4_octets().into(),
-                    Protocol::TCP,
-                    len,
-                )
+                ..Ipv4Header::new(src.v4_bytes().into(), dst.v4_bytes().into(), Protocol::TCP, len)
             };
             header.emit(room);
             Ipv4Header::LEN
         }
         Over::V6 => {
-            let header =
-                Ipv6Header::new((*src.octets()).into(), (*dst.octets()).into(), Protocol::TCP, len);
+            let header = Ipv6Header::new(
+                (*src.as_bytes()).into(),
+                (*dst.as_bytes()).into(),
+                Protocol::TCP,
+                len,
+            );
             header.emit(room);
             Ipv6Header::LEN
         }

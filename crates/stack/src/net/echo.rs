@@ -135,5 +135,5 @@ impl Net {
 }
 
 fn v6(addr: &Address) -> core::net::Ipv6Addr {
-    core::net::Ipv6Addr::from(*addr.octets())
+    core::net::Ipv6Addr::from(*addr.as_bytes())
 }

@@ -430,8 +430,8 @@ fn destination(tx: &TxSegment) -> Option<(Address, EtherType)> {
 /// Returns the destination of an IP packet, of which at least the header is there.
 pub(crate) fn destination_of(packet: &[u8]) -> Option<Address> {
     match packet.first()? >> 4 {
-        4 => Some(Address::from_v4_octets(*packet.get(16..)?.first_chunk::<4>()?)),
-        6 => Some(Address::from_octets(*packet.get(24..)?.first_chunk::<16>()?)),
+        4 => Some(Address::from_v4_bytes(*packet.get(16..)?.first_chunk::<4>()?)),
+        6 => Some(Address::from_bytes(*packet.get(24..)?.first_chunk::<16>()?)),
         _ => None,
     }
 }

@@ -302,8 +302,8 @@ pub(crate) struct EchoReply<'a> {
 pub(crate) fn data_of(waiting: &Waiting) -> Vec<u8> {
     let size = usize::from(waiting.ping.size);
     let mut data: Vec<u8> = (0..size).map(|at| at as u8).collect();
-    for (place, octet) in data.iter_mut().zip(waiting.nonce.to_be_bytes()) {
-        *place = octet;
+    for (place, byte) in data.iter_mut().zip(waiting.nonce.to_be_bytes()) {
+        *place = byte;
     }
     data
 }

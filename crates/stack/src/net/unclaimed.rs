@@ -115,7 +115,7 @@ impl Net {
 /// if it stands for several, or cannot be finished.
 fn whole(frame: &RxFrame<'_>) -> Option<Bytes> {
     let SegMeta { segs, checksum, .. } = frame.meta;
-    let bytes = frame.octets.get(..length_of(frame.octets)?)?;
+    let bytes = frame.bytes.get(..length_of(frame.bytes)?)?;
     if segs > 1 {
         return None;
     }

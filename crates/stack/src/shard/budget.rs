@@ -81,7 +81,7 @@ impl Shard {
         let (records, pool) = (&self.tcp.records, &self.cx.pool);
         // Chunks that no text is in: all but what text takes, be it in chunks or elsewhere. Those count here
         // too that applications have, as long as the pool knows of them.
-        let idle_chunks = pool.chunks.octets().saturating_sub(pool.budget.text() as usize);
+        let idle_chunks = pool.chunks.bytes().saturating_sub(pool.budget.text() as usize);
         let bytes = self.tcp.memory()
             + self.packets.memory()
             + pool.memory(records.connections.0.len())

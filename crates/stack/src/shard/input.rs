@@ -210,7 +210,7 @@ impl Shard {
                 }
                 self.net.ip.counters.drop_frame(reason);
                 if let Some(answer) = answer {
-                    self.net.refuse(&mut self.cx, packet.octets, answer);
+                    self.net.refuse(&mut self.cx, packet.bytes, answer);
                 }
             }
         }

@@ -56,7 +56,7 @@ fn meta_of(segment: &TxSegment) -> SegMeta {
     match segment.gso_size {
         0 => SegMeta { segs: 1, gso_size: 0, checksum },
         gso_size => {
-            let segs = segment.payload.octets().div_ceil(gso_size.into());
+            let segs = segment.payload.bytes().div_ceil(gso_size.into());
             SegMeta { segs: u16::try_from(segs).unwrap_or(u16::MAX), gso_size, checksum }
         }
     }

@@ -73,7 +73,7 @@ impl SegmentationQueue {
         marking: Marking,
         tx: &mut TxSegment,
     ) {
-        let left = tx.payload.octets();
+        let left = tx.payload.bytes();
         self.head = Some(Head { key, outgoing, marking, left });
         self.text.extend(tx.payload.as_slice().iter().cloned());
         tx.payload.clear();

@@ -148,7 +148,7 @@ impl Connection {
             }
             NextSegment::Ack => Head { seq: self.transfer.tcb.sender.bare_number(), ..Head::ACK },
         };
-        let sack = self.transfer.name_held(slices.octets());
+        let sack = self.transfer.name_held(slices.bytes());
         self.transfer.on_made(cx, slices, head.gso_size);
         // Last, so that it is written where the caller has it.
         Some(self.transfer.make_header(cx, head, sack))

@@ -10,8 +10,8 @@ use super::Identity;
 use crate::Tunables;
 use crate::tunables::Isn;
 
-const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
-const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
+const HOST: Address = Address::from_v4_bytes([192, 0, 2, 1]);
+const PEER: Address = Address::from_v4_bytes([198, 51, 100, 7]);
 
 fn flow(local_port: u16, remote_port: u16) -> Flow {
     Flow { local: Endpoint::new(HOST, local_port), remote: Endpoint::new(PEER, remote_port) }
@@ -46,9 +46,9 @@ fn each_part_of_the_flow_and_the_key_change_the_isn() {
     let base = flow(80, 5000);
     let swapped = Flow { local: base.remote, remote: base.local };
     let mut other_host = base;
-    other_host.local.addr = Address::from_v4_octets([192, 0, 2, 2]);
+    other_host.local.addr = Address::from_v4_bytes([192, 0, 2, 2]);
     let mut other_peer = base;
-    other_peer.remote.addr = Address::from_v4_octets([198, 51, 100, 8]);
+    other_peer.remote.addr = Address::from_v4_bytes([198, 51, 100, 8]);
     let flows = [base, swapped, other_host, other_peer, flow(81, 5000), flow(80, 5001)];
     let mut isns: BTreeSet<u32> =
         flows.iter().map(|flow| identity().isn(flow, Instant::ZERO).raw()).collect();
@@ -107,7 +107,7 @@ fn plain_host_wide_numbers_are_exactly_what_anybody_expects() {
 #[test]
 fn timestamp_offsets_differ_by_direction_and_by_peer() {
     let identity = identity();
-    let other = Address::from_v4_octets([198, 51, 100, 8]);
+    let other = Address::from_v4_bytes([198, 51, 100, 8]);
     let offset = identity.timestamp_offset(&HOST, &PEER);
     assert_eq!(offset, identity.timestamp_offset(&HOST, &PEER));
     assert_ne!(offset, identity.timestamp_offset(&PEER, &HOST));

@@ -98,7 +98,7 @@ impl ChunkPool {
     }
 
     /// Bytes of the chunks that it has a handle of: with connections, with applications, and idle.
-    pub const fn octets(&self) -> usize {
+    pub const fn bytes(&self) -> usize {
         self.bytes
     }
 

@@ -10,7 +10,7 @@ pub(super) fn each_part(payload: Payload<'_>, skip: u32, take: u32, mut each: im
     match payload {
         Payload::Borrowed(bytes) => each(bytes.get(skip..skip + take).unwrap_or_default()),
         Payload::Gathered(slices) => each_within(slices, skip, take, each),
-        Payload::InChunk(text) => each(text.octets().get(skip..skip + take).unwrap_or_default()),
+        Payload::InChunk(text) => each(text.bytes().get(skip..skip + take).unwrap_or_default()),
     }
 }
 

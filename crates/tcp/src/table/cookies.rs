@@ -240,7 +240,7 @@ impl Input {
 
     /// The length of the whole tells the families apart.
     fn push_address(&mut self, addr: &Address) {
-        if addr.is_v4() { self.push(&addr.v4_octets()) } else { self.push(addr.octets()) }
+        if addr.is_v4() { self.push(&addr.v4_bytes()) } else { self.push(addr.as_bytes()) }
     }
 
     fn as_slice(&self) -> &[u8] {

@@ -501,8 +501,8 @@ fn places_of(at: Endpoint, families: Families) -> [Option<(u16, Address)>; 2] {
 /// The unspecified address, `0.0.0.0` or `::`.
 const fn unspecified(family: Family) -> Address {
     match family {
-        Family::V4 => Address::from_v4_octets([0; 4]),
-        Family::V6 => Address::from_octets([0; 16]),
+        Family::V4 => Address::from_v4_bytes([0; 4]),
+        Family::V6 => Address::from_bytes([0; 16]),
     }
 }
 

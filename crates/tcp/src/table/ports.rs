@@ -345,12 +345,12 @@ impl Ports {
         let Destination { local, remote } = towards;
         let [p, q] = remote.port.to_be_bytes();
         if local.is_v4() {
-            let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.addr.v4_octets());
+            let ([a, b, c, d], [e, f, g, h]) = (local.v4_bytes(), remote.addr.v4_bytes());
             return self.prf.hash(&[a, b, c, d, e, f, g, h, p, q]);
         }
         let mut bytes = [0; 34];
-        bytes[..16].copy_from_slice(local.octets());
-        bytes[16..32].copy_from_slice(remote.addr.octets());
+        bytes[..16].copy_from_slice(local.as_bytes());
+        bytes[16..32].copy_from_slice(remote.addr.as_bytes());
         bytes[32..].copy_from_slice(&[p, q]);
         self.prf.hash(&bytes)
     }

@@ -201,7 +201,7 @@ impl TimeWait {
 
     /// The value of a hole in a ring.
     const VACANT: Self = Self {
-        remote: Address::from_octets([0; 16]),
+        remote: Address::from_bytes([0; 16]),
         remote_port: 0,
         local_port: 0,
         local_index: 0,

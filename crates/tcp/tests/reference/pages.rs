@@ -76,7 +76,7 @@ fn values(info: &TunableInfo) -> String {
     let range = info.range().map(|(least, most)| format!("`{least}` to `{most}`"));
     let range = range.unwrap_or_default();
     match info.unit {
-        Unit::Octets => format!("{range} bytes"),
+        Unit::Bytes => format!("{range} bytes"),
         Unit::Time | Unit::Nanos | Unit::Port => range,
         Unit::Count(of) => format!("{range} {of}"),
         Unit::Ports => "up to 16 ports or stretches, as `8080,9000-9010`; or `none`".into(),

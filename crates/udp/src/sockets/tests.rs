@@ -9,8 +9,8 @@ use whimbrel_wire::{Family, TrafficClass};
 use super::*;
 use crate::datagram::Fragmenting;
 
-const HERE: Address = Address::from_v4_octets([10, 0, 0, 1]);
-const ALSO_HERE: Address = Address::from_v4_octets([10, 0, 0, 9]);
+const HERE: Address = Address::from_v4_bytes([10, 0, 0, 1]);
+const ALSO_HERE: Address = Address::from_v4_bytes([10, 0, 0, 9]);
 const ANYWHERE: Local = Local::Every(Family::V4);
 
 fn sockets() -> Sockets {
@@ -19,7 +19,7 @@ fn sockets() -> Sockets {
 }
 
 fn peer(port: u16) -> Endpoint {
-    Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), port)
+    Endpoint::new(Address::from_v4_bytes([10, 0, 0, 2]), port)
 }
 
 fn at(local: Local, port: u16) -> Bind {
@@ -85,7 +85,7 @@ fn datagram_goes_to_the_most_exact_socket_of_its_port() {
     sockets.connect(connected, HERE, peer(7)).unwrap();
     let of = [both, every, bound, connected];
     let here = Endpoint::new(HERE, 53);
-    let v6 = Endpoint::new(Address::from_octets([1; 16]), 53);
+    let v6 = Endpoint::new(Address::from_bytes([1; 16]), 53);
     assert_eq!(taker(&mut sockets, peer(7), here, &of), Some(3));
     assert_eq!(taker(&mut sockets, peer(8), here, &of), Some(2));
     assert_eq!(taker(&mut sockets, peer(7), Endpoint::new(ALSO_HERE, 53), &of), Some(1));

@@ -5,7 +5,7 @@ use whimbrel_wire::Address;
 
 use super::*;
 
-const PEER: Endpoint = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
+const PEER: Endpoint = Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 80);
 const ATTEMPT: Attempt =
     Attempt { syns: 7, lasted: Duration::from_millis(123_004), challenges: 0, soft_error: None };
 

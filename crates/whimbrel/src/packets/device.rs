@@ -155,7 +155,7 @@ impl Drop for EndOnDrop {
 
 /// Returns the number of packets of a segment.
 fn packets_of(segment: &TxSegment) -> usize {
-    let text = segment.payload.octets();
+    let text = segment.payload.bytes();
     match segment.gso_size {
         0 => 1,
         size => text.div_ceil(size.into()).max(1) as usize,

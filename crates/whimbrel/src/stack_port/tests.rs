@@ -80,7 +80,7 @@ impl Bench {
 }
 
 fn host(last: u8) -> Shard {
-    let addr = Address::from_v4_octets([10, 0, 0, last]);
+    let addr = Address::from_v4_bytes([10, 0, 0, last]);
     let config = ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(last.into()),
@@ -103,7 +103,7 @@ fn sent(shard: &mut Shard) -> Vec<Vec<u8>> {
     batch.pending().iter().map(|segment| segment.to_vec()).collect()
 }
 
-const AT: Endpoint = Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), 80);
+const AT: Endpoint = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), 80);
 
 #[test]
 fn a_reset_in_one_burst_with_fin_is_told_to_who_writes() {

@@ -47,7 +47,7 @@ impl UdpSocket {
     /// let gateway = Stack::builder().mem(outer).address("10.0.0.1", 24)?.any_address().build()?;
     /// tokio::spawn(intercept(UdpSocket::bind_any(&gateway).await?));
     /// # let route = whimbrel::Route {
-    /// #     network: whimbrel::Address::from_v4_octets([0; 4]),
+    /// #     network: whimbrel::Address::from_v4_bytes([0; 4]),
     /// #     prefix_len: 0,
     /// #     gateway: None,
     /// #     metric: 0,

@@ -8,7 +8,7 @@ use whimbrel_wire::{IcmpMessage, Protocol};
 use super::*;
 
 fn host() -> Shard {
-    let own = Address::from_v4_octets([10, 0, 0, 1]);
+    let own = Address::from_v4_bytes([10, 0, 0, 1]);
     let config = ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(1),
@@ -20,7 +20,7 @@ fn host() -> Shard {
 }
 
 fn at(last: u8) -> Endpoint {
-    Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 9)
+    Endpoint::new(Address::from_v4_bytes([10, 0, 0, last]), 9)
 }
 
 /// A host that sent a full datagram to 10.0.0.`last`, of which a router says that 1,300 bytes fit.
@@ -78,7 +78,7 @@ fn paths_are_no_more_than_shard_has() {
     let (ways, mut seen) = (Ways::new(&shard, 1_500), DatagramPathsSeen::default());
     ways.change(|table| {
         for number in 0..MOST_PATHS as u32 {
-            let remote = Address::from_v4_octets((0x0b00_0000 + number).to_be_bytes());
+            let remote = Address::from_v4_bytes((0x0b00_0000 + number).to_be_bytes());
             table.paths.insert(remote, Path { mtu: 1_000, until: Instant::now() });
         }
     });

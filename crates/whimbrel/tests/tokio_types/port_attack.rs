@@ -246,7 +246,7 @@ impl Dialler {
             let Some((header, _)) = TcpHeader::parse(payload).ok().filter(|_| is_tcp(&ip)) else {
                 continue;
             };
-            let (dst, ports) = (ip.src.v4_octets(), [header.dst_port, header.src_port]);
+            let (dst, ports) = (ip.src.v4_bytes(), [header.dst_port, header.src_port]);
             let reset = segment(dst, ports, TcpFlags::RST, [header.ack.raw(), 0]);
             let answer = match self.rng.u8(..4) {
                 _ if header.flags.is_rst() => continue,
@@ -282,7 +282,7 @@ fn segment(dst: [u8; 4], ports: [u16; 2], flags: TcpFlags, numbers: [u32; 2]) ->
     };
     let mut bytes = vec![0; header.header_len(OptionOrder::Linux)];
     header.emit(OptionOrder::Linux, &mut bytes);
-    let [src, to] = [[10, 0, 0, 2], dst].map(Address::from_v4_octets);
+    let [src, to] = [[10, 0, 0, 2], dst].map(Address::from_v4_bytes);
     let sum = Sum::pseudo_header(src, to, Protocol::TCP.0, bytes.len() as u32);
     let sum = sum.add_bytes(&bytes).finish();
     TcpHeader::set_checksum(&mut bytes, sum);

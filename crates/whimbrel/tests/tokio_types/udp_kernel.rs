@@ -206,9 +206,9 @@ async fn route_change_is_known_to_next_call() {
     let world = World::new();
     let server = UdpSocket::bind(&world.server, "10.0.0.1:7").await.unwrap();
     let route = whimbrel::Route {
-        network: whimbrel::Address::from_v4_octets([192, 0, 2, 0]),
+        network: whimbrel::Address::from_v4_bytes([192, 0, 2, 0]),
         prefix_len: 24,
-        gateway: Some(whimbrel::Address::from_v4_octets([10, 0, 0, 2])),
+        gateway: Some(whimbrel::Address::from_v4_bytes([10, 0, 0, 2])),
         metric: 0,
         metrics: Default::default(),
     };

@@ -29,9 +29,9 @@ fn groups_and_nobody_are_recognised_in_both_families() {
 proptest! {
     #[test]
     fn an_ipv4_address_survives_the_common_form(bytes: [u8; 4]) {
-        let address = Address::from_v4_octets(bytes);
+        let address = Address::from_v4_bytes(bytes);
         prop_assert_eq!(address.family(), Family::V4);
-        prop_assert_eq!(address.v4_octets(), bytes);
+        prop_assert_eq!(address.v4_bytes(), bytes);
         prop_assert_eq!(address.to_ip(), IpAddr::from(bytes));
         prop_assert_eq!(Address::from(address.to_ip()), address);
     }
@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn an_ipv6_address_survives_the_common_form(bytes: [u8; 16]) {
         prop_assume!(Ipv6Addr::from(bytes).to_ipv4_mapped().is_none());
-        let address = Address::from_octets(bytes);
+        let address = Address::from_bytes(bytes);
         prop_assert_eq!(address.family(), Family::V6);
         prop_assert_eq!(address.to_ip(), IpAddr::from(bytes));
         prop_assert_eq!(Address::from(address.to_ip()), address);

@@ -24,8 +24,8 @@ fn any_headers() -> impl Strategy<Value = PlainHeaders> {
         |(ends, (seq, ack, flags, window, urgent), class, hop_limit, options)| {
             let (src, dst, src_port, dst_port) = ends;
             PlainHeaders {
-                src: Address::from_v4_octets(src),
-                dst: Address::from_v4_octets(dst),
+                src: Address::from_v4_bytes(src),
+                dst: Address::from_v4_bytes(dst),
                 class: TrafficClass(class),
                 hop_limit,
                 src_port,
@@ -73,8 +73,8 @@ fn written_apart(headers: &PlainHeaders, text: &[u8], whole: bool) -> Vec<u8> {
         ttl: headers.hop_limit,
         tos: headers.class,
         ..Ipv4Header::new(
-            headers.src.v4_octets().into(),
-            headers.dst.v4_octets().into(),
+            headers.src.v4_bytes().into(),
+            headers.dst.v4_bytes().into(),
             Protocol::TCP,
             tcp_len as usize,
         )
@@ -163,8 +163,8 @@ proptest! {
 #[test]
 fn fragments_options_and_other_protocols_are_left_to_others() {
     let headers = PlainHeaders {
-        src: Address::from_v4_octets([192, 0, 2, 1]),
-        dst: Address::from_v4_octets([192, 0, 2, 2]),
+        src: Address::from_v4_bytes([192, 0, 2, 1]),
+        dst: Address::from_v4_bytes([192, 0, 2, 2]),
         class: TrafficClass(0),
         hop_limit: 64,
         src_port: 1,

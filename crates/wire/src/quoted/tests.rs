@@ -56,8 +56,8 @@ fn eight_bytes_name_the_connection_and_the_segment() {
     assert_eq!(
         quoted,
         QuotedSegment {
-            src: Address::from_v4_octets([192, 0, 2, 1]),
-            dst: Address::from_v4_octets([192, 0, 2, 2]),
+            src: Address::from_v4_bytes([192, 0, 2, 1]),
+            dst: Address::from_v4_bytes([192, 0, 2, 2]),
             protocol: Protocol::TCP,
             src_port: 0x1234,
             dst_port: 80,

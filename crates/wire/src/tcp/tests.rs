@@ -98,7 +98,7 @@ proptest! {
         segment.truncate(header_len);
         segment.extend_from_slice(&text);
         let checksum = Sum::pseudo_header(
-            crate::Address::from_v4_octets(src), crate::Address::from_v4_octets(dst), 6,
+            crate::Address::from_v4_bytes(src), crate::Address::from_v4_bytes(dst), 6,
             segment.len() as u32,
         ).add_bytes(&segment).finish();
         TcpHeader::set_checksum(&mut segment, checksum);

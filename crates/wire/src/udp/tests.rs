@@ -8,14 +8,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-const NEAR: Address = Address::from_v4_octets([10, 0, 0, 1]);
-const FAR: Address = Address::from_v4_octets([10, 0, 0, 2]);
+const NEAR: Address = Address::from_v4_bytes([10, 0, 0, 1]);
+const FAR: Address = Address::from_v4_bytes([10, 0, 0, 2]);
 const HEADER: UdpHeader = UdpHeader { src_port: 1234, dst_port: 53 };
 
 fn v6(last: u8) -> Address {
     let mut bytes = [0; 16];
     (bytes[0], bytes[15]) = (0xfd, last);
-    Address::from_octets(bytes)
+    Address::from_bytes(bytes)
 }
 
 fn emitted(header: UdpHeader, src: Address, dst: Address, data: &[u8]) -> Vec<u8> {
@@ -100,7 +100,7 @@ proptest! {
         ports: [u16; 2], hosts: [[u8; 4]; 2], data in vec(any::<u8>(), 0..70),
     ) {
         let header = UdpHeader { src_port: ports[0], dst_port: ports[1] };
-        let [src, dst] = hosts.map(Address::from_v4_octets);
+        let [src, dst] = hosts.map(Address::from_v4_bytes);
         let bytes = emitted(header, src, dst, &data);
         let view = UdpView::parse(src, dst, &bytes).unwrap();
         prop_assert_eq!((view.header, view.data), (header, &data[..]));

@@ -350,7 +350,7 @@ fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::TransferP
     };
     bulk::TransferPlan {
         // It opens no connections.
-        target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
+        target: Endpoint::new(Address::from_v4_bytes([0; 4]), 0),
         destinations: Vec::new(),
         direction,
         streams: parameters.map_or(1, |parameters| parameters.streams),

@@ -36,7 +36,7 @@ impl LoadPlan {
     /// else; the target is set when it is known.
     pub fn new(exchange: Exchange, connections: u32, lasts: Duration) -> Self {
         Self {
-            target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
+            target: Endpoint::new(Address::from_v4_bytes([0; 4]), 0),
             exchange,
             destinations: Vec::new(),
             connections,

@@ -4,13 +4,13 @@ use super::*;
 use whimbrel_wire::Address;
 
 fn v4(last: u8) -> Destination {
-    Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80).into()
+    Endpoint::new(Address::from_v4_bytes([10, 0, 0, last]), 80).into()
 }
 
 fn v6(last: u8) -> Destination {
     let mut bytes = [0; 16];
     (bytes[0], bytes[15]) = (0xfd, last);
-    Endpoint::new(Address::from_octets(bytes), 80).into()
+    Endpoint::new(Address::from_bytes(bytes), 80).into()
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn streams_go_to_first_address_with_answer() {
 
 #[test]
 fn transfer_without_server_names_each_address() {
-    let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
+    let silent = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 77]), 80);
     let refuses = server_at(Family::V6, target().port);
     let sought = TransferPlan {
         target: silent,

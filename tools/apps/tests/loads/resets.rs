@@ -120,7 +120,7 @@ impl<M: Model<Shard>> Played<M> {
         let len = header.emit(OptionOrder::Linux, &mut segment);
         segment.truncate(len);
         segment.extend_from_slice(text);
-        let [from, to] = [self.flow.remote, self.flow.local].map(|it| it.addr.v4_octets().into());
+        let [from, to] = [self.flow.remote, self.flow.local].map(|it| it.addr.v4_bytes().into());
         let mut packet = vec![0; Ipv4Header::LEN];
         Ipv4Header::new(from, to, Protocol::TCP, segment.len()).emit(&mut packet);
         packet.extend(segment);
@@ -154,7 +154,7 @@ impl<M: Model<Shard>> Played<M> {
 }
 
 fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 0, 0, host])
+    Address::from_v4_bytes([10, 0, 0, host])
 }
 
 /// Servers that close before and after their peers.

@@ -311,7 +311,7 @@ fn next_address_is_tried_where_one_refuses() {
 
 #[test]
 fn next_address_does_not_wait_for_silent_one() {
-    let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
+    let silent = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 77]), 80);
     let ran = run(seek(&[silent, target()]), &[say(OK)]);
     let (shard, _) = ran.pair.world.host(ran.pair.client);
     assert_eq!(shard.counters().active_opens, 3);
@@ -325,7 +325,7 @@ fn next_address_does_not_wait_for_silent_one() {
 
 #[test]
 fn name_without_server_reports_each_failed_address() {
-    let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
+    let silent = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 77]), 80);
     let refuses = server_at(Family::V6, 80);
     let ran = Ran::new("delay=10ms", Load::new(seek(&[refuses, silent])), NoServer);
     let record = ran.client().record();

@@ -63,7 +63,7 @@ impl BulkPlan {
             bulk: bulk::TransferPlan {
                 // The driver finds the address of the other side.
                 target: target
-                    .unwrap_or(Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0)),
+                    .unwrap_or(Endpoint::new(whimbrel_wire::Address::from_v4_bytes([0; 4]), 0)),
                 destinations,
                 direction,
                 streams: arguments.parallel,

@@ -57,7 +57,7 @@ where
 /// The sockets of `servers` servers, all at one free port of this machine: the kernel gives each
 /// connection to one of them.
 fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure> {
-    let mut at = Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 0);
+    let mut at = Endpoint::new(Address::from_v4_bytes([127, 0, 0, 1]), 0);
     let mut nets = Vec::new();
     for _ in 0..servers {
         let mut net = KernelNet::new().map_err(Failure::run)?;

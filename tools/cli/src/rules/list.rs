@@ -37,7 +37,7 @@ pub(crate) fn values(info: &TunableInfo) -> String {
     let range = info.range().map(|(least, most)| format!("{least} to {most}"));
     let range = range.unwrap_or_default();
     match info.unit {
-        Unit::Octets => format!("{range} bytes"),
+        Unit::Bytes => format!("{range} bytes"),
         Unit::Time | Unit::Nanos => range,
         Unit::Count(of) => format!("{range} {of}"),
         Unit::Port => format!("port {range}"),

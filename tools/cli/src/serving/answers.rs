@@ -161,7 +161,7 @@ fn queues(stack: &StackTotals) -> String {
         thousands(census.syn_entries as u64),
         thousands(census.replies as u64),
         thousands(census.fragmented as u64),
-        size::display(census.fragment_octets as u64),
+        size::display(census.fragment_bytes as u64),
         size::display(memory.held),
         size::display(memory.budget),
         size::display(memory.text),

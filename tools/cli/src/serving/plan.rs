@@ -149,7 +149,7 @@ pub(crate) struct OtherServer<'a> {
 impl ServePlan {
     /// The first address it listens at.
     pub(crate) fn target(&self) -> Endpoint {
-        self.listen.first().copied().unwrap_or(Endpoint::new(Address::from_v4_octets([0; 4]), 0))
+        self.listen.first().copied().unwrap_or(Endpoint::new(Address::from_v4_bytes([0; 4]), 0))
     }
 
     /// The plan for the other side of `crr` or `bulk`.
@@ -192,7 +192,7 @@ pub(crate) fn listen(
     // The kernel knows its addresses, and says so.
     let own = (!wire.is_kernel()).then_some(wire.addresses());
     let everywhere = |port| match own {
-        None => vec![Endpoint::new(Address::from_v4_octets([0; 4]), port)],
+        None => vec![Endpoint::new(Address::from_v4_bytes([0; 4]), port)],
         Some(own) => own.iter().map(|own| Endpoint::new(own.addr, port)).collect(),
     };
     if typed.is_empty() {

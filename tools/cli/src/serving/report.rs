@@ -215,7 +215,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         fast_opens,
         // Fragments go by themselves, as TIME-WAIT does.
         fragmented: _,
-        fragment_octets: _,
+        fragment_bytes: _,
         udp_sockets,
         udp_unsent,
         other_addresses,
@@ -346,7 +346,7 @@ fn reachable(plan: &ServePlan, at: Endpoint) -> Option<Endpoint> {
         _ if wire.is_capture() => None,
         false => Some(at),
         true if wire.is_kernel() && at.addr.is_v4() => {
-            Some(Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), at.port))
+            Some(Endpoint::new(Address::from_v4_bytes([127, 0, 0, 1]), at.port))
         }
         true => None,
     }

@@ -46,7 +46,7 @@ pub(super) fn of_profiles(profiles: &[Profile]) -> String {
 /// The unit of a tunable's values, in a word.
 pub(super) const fn unit(info: &TunableInfo) -> &'static str {
     match info.unit {
-        Unit::Octets => "bytes",
+        Unit::Bytes => "bytes",
         Unit::Time | Unit::Nanos => "time",
         Unit::Count(of) => of,
         Unit::Port => "port",

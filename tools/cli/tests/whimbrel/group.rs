@@ -51,7 +51,7 @@ impl Server {
 }
 
 fn address(host: u8) -> Address {
-    Address::from_v4_octets([10, 7, 0, host])
+    Address::from_v4_bytes([10, 7, 0, host])
 }
 
 #[test]

@@ -228,7 +228,7 @@ impl Port for Clients {
 }
 
 fn server() -> Endpoint {
-    Endpoint::new(Address::from_v4_octets([10, 9, 0, 2]), 80)
+    Endpoint::new(Address::from_v4_bytes([10, 9, 0, 2]), 80)
 }
 
 fn request(name: &str) -> String {

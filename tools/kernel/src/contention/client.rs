@@ -28,7 +28,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(thread: usize) -> Result<Self, ConfigError> {
-        let of = |source| Address::from_v4_octets([10, thread as u8 + 1, 0, source]);
+        let of = |source| Address::from_v4_bytes([10, thread as u8 + 1, 0, source]);
         let sources: Vec<_> = (1..=SOURCES).map(of).collect();
         let tunables = Tunables { port_first: 1_024, port_last: 65_535, ..Tunables::default() };
         Ok(Self {

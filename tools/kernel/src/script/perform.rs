@@ -156,7 +156,7 @@ fn with_address(
 /// Returns the socket address of `to`; an IPv4 address is mapped for an IPv6 socket.
 fn address(to: Endpoint, domain: Option<Domain>) -> SocketAddr {
     let ip = match (to.addr.family(), domain) {
-        (Family::V4, Some(Domain::Inet6)) => IpAddr::V6(Ipv6Addr::from(*to.addr.octets())),
+        (Family::V4, Some(Domain::Inet6)) => IpAddr::V6(Ipv6Addr::from(*to.addr.as_bytes())),
         _ => to.addr.to_ip(),
     };
     SocketAddr::new(ip, to.port)

@@ -40,7 +40,7 @@ fn await_local_route(local: Address) -> io::Result<()> {
     if local.is_v4() {
         return Ok(());
     }
-    let digits: String = local.octets().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits: String = local.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     let route = format!("{digits} 80 ");
     let begun = Instant::now();
     while !fs::read_to_string("/proc/thread-self/net/ipv6_route")?.contains(&route) {
@@ -63,8 +63,8 @@ pub(super) fn send(tun: &mut Tun, packet: &[u8]) -> io::Result<()> {
 /// Passes every packet that has left to `sink`. Returns whether there may be more.
 pub(super) fn receive(tun: &mut Tun, mut sink: impl FnMut(&[u8])) -> io::Result<bool> {
     let taken = tun.rx_burst(&mut |burst| {
-        for frame in burst.iter().filter(|frame| !is_noise(frame.octets)) {
-            sink(frame.octets);
+        for frame in burst.iter().filter(|frame| !is_noise(frame.bytes)) {
+            sink(frame.bytes);
         }
     })?;
     Ok(taken > 0)
@@ -75,16 +75,16 @@ pub(super) fn receive(tun: &mut Tun, mut sink: impl FnMut(&[u8])) -> io::Result<
 fn is_noise(packet: &[u8]) -> bool {
     let at = |at: usize| packet.get(at..).unwrap_or_default();
     let destination = match packet.first().map(|byte| byte >> 4) {
-        Some(4) => at(16).first_chunk().copied().map(Address::from_v4_octets),
-        _ => at(24).first_chunk().copied().map(Address::from_octets),
+        Some(4) => at(16).first_chunk().copied().map(Address::from_v4_bytes),
+        _ => at(24).first_chunk().copied().map(Address::from_bytes),
     };
     destination.is_none_or(|destination| destination.is_multicast_or_broadcast())
 }
 
 fn any(family: Family) -> Address {
     match family {
-        Family::V4 => Address::from_v4_octets([0; 4]),
-        Family::V6 => Address::from_octets([0; 16]),
+        Family::V4 => Address::from_v4_bytes([0; 4]),
+        Family::V6 => Address::from_bytes([0; 16]),
     }
 }
 

@@ -16,7 +16,7 @@ fn next(sockets: &mut KernelSockets, wanted: impl Fn(&KernelEvent) -> bool) -> K
 }
 
 fn loopback(port: u16) -> Endpoint {
-    Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), port)
+    Endpoint::new(Address::from_v4_bytes([127, 0, 0, 1]), port)
 }
 
 fn pair(sockets: &mut KernelSockets) -> (SocketId, SocketId) {
@@ -61,7 +61,7 @@ fn what_is_set_holds_before_it_connects() {
     let mut sockets = KernelSockets::new().unwrap();
     let at = sockets.listen(loopback(0), 8).unwrap();
     let options = KernelOptions {
-        local: Some(Address::from_v4_octets([127, 0, 0, 9])),
+        local: Some(Address::from_v4_bytes([127, 0, 0, 9])),
         no_delay: true,
         mss: Some(1_000),
         congestion: Some("reno".into()),

@@ -96,7 +96,7 @@ impl Line {
         let [_, _, high, low] = number.to_be_bytes();
         let flow = Flow {
             local: Endpoint::new(Network::v4().local, 8080 + number as u16),
-            remote: Endpoint::new(Address::from_v4_octets([10, high, low, 1]), 40_000),
+            remote: Endpoint::new(Address::from_v4_bytes([10, high, low, 1]), 40_000),
         };
         Self {
             plan: plan(case),

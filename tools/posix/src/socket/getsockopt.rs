@@ -92,10 +92,10 @@ impl Socket {
             SocketOption::ProtocolOf => Some(Protocol::Tcp.number()),
             SocketOption::DomainOf => Some(self.domain.number()),
             SocketOption::SendBuffer => {
-                Some(reported_size(options.send_size.octets().unwrap_or(rules.send_buffer), rules))
+                Some(reported_size(options.send_size.bytes().unwrap_or(rules.send_buffer), rules))
             }
             SocketOption::RecvBuffer => {
-                let set = options.recv_size.octets().unwrap_or(rules.recv_buffer);
+                let set = options.recv_size.bytes().unwrap_or(rules.recv_buffer);
                 let connection = self.connection(shard);
                 // A connection may have rounded it up.
                 Some(reported_size(connection.map_or(set, |(_, it)| it.recv_size), rules))

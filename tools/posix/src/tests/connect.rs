@@ -91,11 +91,11 @@ fn unreachable_address_fails_at_once() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     let mut connect = |to| world.client.connect(fd, to).done().expect("no waiting");
-    let beyond = Address::from_v4_octets([192, 0, 2, 1]);
+    let beyond = Address::from_v4_bytes([192, 0, 2, 1]);
     assert_eq!(connect(Endpoint::new(beyond, 80)), Err(Errno::ENETUNREACH));
     assert_eq!(connect(Endpoint::new(server_addr(), 0)), Err(Errno::EADDRNOTAVAIL));
     assert_eq!(connect(Endpoint::new(server_addr_v6(), 80)), Err(Errno::EAFNOSUPPORT));
-    let group = Address::from_v4_octets([224, 0, 0, 1]);
+    let group = Address::from_v4_bytes([224, 0, 0, 1]);
     assert_eq!(connect(Endpoint::new(group, 80)), Err(Errno::ENETUNREACH));
     world.end();
 }

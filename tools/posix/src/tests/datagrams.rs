@@ -18,8 +18,8 @@ use crate::{
 };
 
 const NONE: MsgFlags = MsgFlags::NONE;
-const HERE: Address = Address::from_v4_octets([10, 0, 0, 1]);
-const THERE: Address = Address::from_v4_octets([10, 0, 0, 2]);
+const HERE: Address = Address::from_v4_bytes([10, 0, 0, 1]);
+const THERE: Address = Address::from_v4_bytes([10, 0, 0, 2]);
 
 /// Two hosts with a process each, without delay between them.
 struct Pair {
@@ -281,7 +281,7 @@ fn options_are_those_that_were_set_and_others_are_refused() {
 fn invalid_datagram_calls_fail_as_on_linux() {
     let mut pair = Pair::new();
     let (near, other) = (socket(&mut pair.near), socket(&mut pair.near));
-    let to = |bytes, port| Some(at(Address::from_v4_octets(bytes), port));
+    let to = |bytes, port| Some(at(Address::from_v4_bytes(bytes), port));
     for (to, errno) in [
         (to([255; 4], 67), Errno::EACCES),
         (to([10, 0, 0, 255], 67), Errno::EACCES),

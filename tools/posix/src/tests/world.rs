@@ -71,11 +71,11 @@ impl Sent {
 }
 
 pub(super) fn client_addr() -> Address {
-    Address::from_v4_octets([10, 0, 0, 1])
+    Address::from_v4_bytes([10, 0, 0, 1])
 }
 
 pub(super) fn server_addr() -> Address {
-    Address::from_v4_octets([10, 0, 0, 2])
+    Address::from_v4_bytes([10, 0, 0, 2])
 }
 
 pub(super) fn server_addr_v6() -> Address {
@@ -113,7 +113,7 @@ fn unreachable(code: u8, packet: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; Ipv4Header::LEN];
     let header = Ipv4Header::new(
         std::net::Ipv4Addr::new(10, 0, 0, 254),
-        client_addr().v4_octets().into(),
+        client_addr().v4_bytes().into(),
         WireProtocol::ICMP,
         message.len(),
     );
@@ -123,7 +123,7 @@ fn unreachable(code: u8, packet: &[u8]) -> Vec<u8> {
 }
 
 fn process(last: u8, tunables: &Tunables) -> Sockets {
-    let v4 = Address::from_v4_octets([10, 0, 0, last]);
+    let v4 = Address::from_v4_bytes([10, 0, 0, last]);
     let v6 = Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last.into()));
     let config = ShardConfig {
         tunables: tunables.clone(),

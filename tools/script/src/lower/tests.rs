@@ -13,9 +13,9 @@ use crate::names::Learned;
 use crate::parse::{Defines, parse};
 
 pub(crate) const LOCAL: Endpoint =
-    Endpoint::new(Address::from_v4_octets([192, 168, 0, 1]), Names::PORT);
+    Endpoint::new(Address::from_v4_bytes([192, 168, 0, 1]), Names::PORT);
 pub(crate) const REMOTE: Endpoint =
-    Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), Names::PORT);
+    Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), Names::PORT);
 
 /// The step of a script's line.
 pub(crate) fn step(call: &str) -> CallStep {

@@ -175,7 +175,7 @@ impl IpFields {
             }
             _ => {
                 packet = vec![0; Ipv4Header::LEN];
-                self.v4(src.v4_octets(), dst.v4_octets(), whole).emit(&mut packet);
+                self.v4(src.v4_bytes(), dst.v4_bytes(), whole).emit(&mut packet);
             }
         }
         packet.extend(payload);

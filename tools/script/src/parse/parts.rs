@@ -34,7 +34,7 @@ fn read_end(cursor: &mut Cursor<'_>) -> Option<Endpoint> {
     cursor.skip_blank();
     let text = cursor.take_while(|c| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '[' | ']'));
     let address = text.trim_end_matches(':').parse::<SocketAddr>().ok().map(Endpoint::from);
-    let own = || text.parse().ok().map(|port| Endpoint::new(Address::from_v4_octets([0; 4]), port));
+    let own = || text.parse().ok().map(|port| Endpoint::new(Address::from_v4_bytes([0; 4]), port));
     address.or_else(own)
 }
 

@@ -88,10 +88,10 @@ impl Siege {
             4 => fuzzed_host::ours(family, script.u8()),
             5 => fuzzed_host::router(family, script.u8()),
             6 => match family {
-                Family::V4 => Address::from_v4_octets([10, 0, 0, 255]),
+                Family::V4 => Address::from_v4_bytes([10, 0, 0, 255]),
                 Family::V6 => Address::from(std::net::Ipv6Addr::UNSPECIFIED),
             },
-            _ => Address::from_v4_octets([script.u8(), 0, 0, script.u8()]),
+            _ => Address::from_v4_bytes([script.u8(), 0, 0, script.u8()]),
         }
     }
 

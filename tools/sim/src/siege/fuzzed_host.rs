@@ -75,7 +75,7 @@ pub(super) fn v6(network: u16, host: u16) -> Address {
 
 pub(super) fn unspecified(family: Family) -> Address {
     match family {
-        Family::V4 => Address::from_v4_octets([0; 4]),
+        Family::V4 => Address::from_v4_bytes([0; 4]),
         Family::V6 => Address::from(Ipv6Addr::UNSPECIFIED),
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn unspecified(family: Family) -> Address {
 /// One of the host's two addresses of a family.
 pub(super) fn ours(family: Family, which: u8) -> Address {
     match family {
-        Family::V4 => Address::from_v4_octets([10, 0, 0, 2 + which % 2]),
+        Family::V4 => Address::from_v4_bytes([10, 0, 0, 2 + which % 2]),
         Family::V6 => v6(0xfd00, 2 + u16::from(which % 2)),
     }
 }
@@ -91,9 +91,9 @@ pub(super) fn ours(family: Family, which: u8) -> Address {
 /// Another host: on the link, beyond the first router, or beyond the second, of lower metric.
 pub(super) fn peer(family: Family, which: u8) -> Address {
     match (family, which % 3) {
-        (Family::V4, 0) => Address::from_v4_octets([10, 0, 0, 1]),
-        (Family::V4, 1) => Address::from_v4_octets([198, 51, 100, 7]),
-        (Family::V4, _) => Address::from_v4_octets([203, 0, 113, 9]),
+        (Family::V4, 0) => Address::from_v4_bytes([10, 0, 0, 1]),
+        (Family::V4, 1) => Address::from_v4_bytes([198, 51, 100, 7]),
+        (Family::V4, _) => Address::from_v4_bytes([203, 0, 113, 9]),
         (Family::V6, 0) => v6(0xfd00, 1),
         (Family::V6, 1) => v6(0x2001, 7),
         (Family::V6, _) => v6(0x2002, 9),
@@ -103,7 +103,7 @@ pub(super) fn peer(family: Family, which: u8) -> Address {
 /// The router of a family with this number.
 pub(super) fn router(family: Family, which: u8) -> Address {
     match family {
-        Family::V4 => Address::from_v4_octets([10, 0, 0, 254 - which % 2]),
+        Family::V4 => Address::from_v4_bytes([10, 0, 0, 254 - which % 2]),
         Family::V6 => v6(0xfd00, 0xfe - u16::from(which % 2)),
     }
 }

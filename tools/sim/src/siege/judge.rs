@@ -69,7 +69,7 @@ impl Siege {
             ("half-open entries", census.syn_entries, self.widest.syn_entries as usize),
             ("records in TIME-WAIT", census.time_wait, self.widest.time_wait as usize),
             ("datagrams in fragments", census.fragmented, FRAGMENTED),
-            ("bytes of fragments", census.fragment_octets, FRAGMENT_BYTES),
+            ("bytes of fragments", census.fragment_bytes, FRAGMENT_BYTES),
             ("replies", census.replies, REPLIES + self.widest.connections),
         ];
         let beyond = bounds.iter().find(|(_, count, most)| count > most);

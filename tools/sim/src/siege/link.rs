@@ -109,7 +109,7 @@ fn draw_peer(family: Family, script: &mut Script<'_>) -> Address {
         3 => fuzzed_host::router(family, 1),
         4 => fuzzed_host::peer(family, 0),
         _ => match family {
-            Family::V4 => Address::from_v4_octets([10, 0, 0, script.u8()]),
+            Family::V4 => Address::from_v4_bytes([10, 0, 0, script.u8()]),
             Family::V6 => Address::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, script.u16())),
         },
     }
@@ -127,9 +127,9 @@ fn arp_rumour(script: &mut Script<'_>) -> Vec<u8> {
     let operation = script.one_of(&[ArpOperation::Reply, ArpOperation::Request]);
     let sender = match script.rarely(6) {
         true => Ipv4Addr::UNSPECIFIED,
-        false => Ipv4Addr::from(draw_peer(Family::V4, script).v4_octets()),
+        false => Ipv4Addr::from(draw_peer(Family::V4, script).v4_bytes()),
     };
-    let target = Ipv4Addr::from(draw_peer(Family::V4, script).v4_octets());
+    let target = Ipv4Addr::from(draw_peer(Family::V4, script).v4_bytes());
     let mut frame = arp(operation, station(script), [sender, target]);
     if script.rarely(3) {
         frame[..6].fill(0xff);

@@ -37,12 +37,12 @@ pub(super) fn wrap(src: Address, dst: Address, protocol: Protocol, payload: &[u8
 fn v4_header(src: Address, dst: Address, protocol: Protocol, payload: usize) -> Ipv4Header {
     Ipv4Header {
         dont_fragment: false,
-        ..Ipv4Header::new(src.v4_octets().into(), dst.v4_octets().into(), protocol, payload)
+        ..Ipv4Header::new(src.v4_bytes().into(), dst.v4_bytes().into(), protocol, payload)
     }
 }
 
 pub(super) fn v6(addr: &Address) -> Ipv6Addr {
-    Ipv6Addr::from(*addr.octets())
+    Ipv6Addr::from(*addr.as_bytes())
 }
 
 /// Changes the IP header of a packet: its ECN field, options or extension headers, any byte.

@@ -76,10 +76,10 @@ impl Siege {
     fn dial(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let family = script.one_of(self.families);
         let to = match (script.below(4), family) {
-            (0, Family::V4) => Address::from_v4_octets([192, 0, script.u8(), script.u8()]),
+            (0, Family::V4) => Address::from_v4_bytes([192, 0, script.u8(), script.u8()]),
             (0, Family::V6) => fuzzed_host::v6(0x2003, script.u16()),
             (1, _) => fuzzed_host::ours(family, script.u8()),
-            (_, Family::V4) => Address::from_v4_octets([192, 0, 2, script.u8() % 4]),
+            (_, Family::V4) => Address::from_v4_bytes([192, 0, 2, script.u8() % 4]),
             (_, Family::V6) => fuzzed_host::router(family, script.u8()),
         };
         let own = fuzzed_host::peer_end(family, script.u8(), 6_000 + u16::from(script.u8()));
@@ -199,7 +199,7 @@ impl Siege {
         let family = script.one_of(self.families);
         let addr = match family {
             _ if script.rarely(2) => fuzzed_host::ours(family, script.u8()),
-            Family::V4 => Address::from_v4_octets([127, 0, 0, 1]),
+            Family::V4 => Address::from_v4_bytes([127, 0, 0, 1]),
             Family::V6 => Address::from(std::net::Ipv6Addr::LOCALHOST),
         };
         let to = Endpoint::new(addr, script.one_of(&PORTS));

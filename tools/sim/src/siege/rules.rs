@@ -33,7 +33,7 @@ fn number(info: &TunableInfo, script: &mut Script<'_>) -> String {
         1 => most,
         _ => {
             let between: &[&str] = match info.unit {
-                Unit::Octets => &["64", "500", "536", "1000", "2k", "3000", "16k", "64k", "1M"],
+                Unit::Bytes => &["64", "500", "536", "1000", "2k", "3000", "16k", "64k", "1M"],
                 Unit::Time | Unit::Nanos => {
                     &["1ns", "1us", "1ms", "10ms", "100ms", "1s", "10s", "60s", "3600s"]
                 }

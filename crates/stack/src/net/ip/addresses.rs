@@ -88,7 +88,7 @@ impl Addresses {
         } else if are_all {
             (number == two).then_some(1)
         } else {
-            self.index_among_many(Address::from_v4_octets(bytes))
+            self.index_among_many(Address::from_v4_bytes(bytes))
         }
     }
 
@@ -308,7 +308,7 @@ impl FirstV4 {
 
     fn of(addresses: &[InterfaceAddress]) -> Self {
         let number = |own: &InterfaceAddress| match own.addr.family() {
-            Family::V4 => Self::number(own.addr.v4_octets()),
+            Family::V4 => Self::number(own.addr.v4_bytes()),
             Family::V6 => Self::NONE,
         };
         let numbers = [0, 1].map(|index| addresses.get(index).map_or(Self::NONE, number));
@@ -333,12 +333,12 @@ impl Network {
     fn of(own: &InterfaceAddress) -> Self {
         let family = own.addr.family();
         let mask = mask(family, own.prefix_len);
-        Self { prefix: u128::from_be_bytes(*own.addr.octets()) & mask, mask, family }
+        Self { prefix: u128::from_be_bytes(*own.addr.as_bytes()) & mask, mask, family }
     }
 
     #[inline]
     fn contains(&self, addr: &Address) -> bool {
-        u128::from_be_bytes(*addr.octets()) & self.mask == self.prefix
+        u128::from_be_bytes(*addr.as_bytes()) & self.mask == self.prefix
             && addr.family() == self.family
     }
 }
@@ -355,9 +355,9 @@ fn check_address(address: &InterfaceAddress) -> Result<(), ConfigError> {
 }
 
 pub(crate) fn is_link_local(addr: &Address) -> bool {
-    let bytes = addr.octets();
+    let bytes = addr.as_bytes();
     match addr.family() {
-        Family::V4 => addr.v4_octets().starts_with(&[169, 254]),
+        Family::V4 => addr.v4_bytes().starts_with(&[169, 254]),
         Family::V6 => bytes[0] == 0xfe && bytes[1] & 0xc0 == 0x80,
     }
 }
@@ -378,7 +378,7 @@ pub(crate) fn check_prefix(addr: &Address, len: u8) -> Result<(), ConfigError> {
 /// The first `len` bits of the address as its family counts them, the others zero.
 pub(super) fn masked(addr: &Address, len: u8) -> Address {
     let mask = mask(addr.family(), len);
-    Address::from_octets((u128::from_be_bytes(*addr.octets()) & mask).to_be_bytes())
+    Address::from_bytes((u128::from_be_bytes(*addr.as_bytes()) & mask).to_be_bytes())
 }
 
 /// The first `len` bits as a family counts them, and all before them.

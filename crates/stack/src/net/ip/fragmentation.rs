@@ -65,13 +65,13 @@ fn offset(hasher: &PairHasher, local: &Address, remote: &Address) -> u32 {
 fn counter(hasher: &PairHasher, local: &Address, remote: &Address) -> u32 {
     // Lengths that nothing else has under this key: its other hashes tell nothing of this one.
     if local.is_v4() {
-        let ([a, b, c, d], [e, f, g, _]) = (local.v4_octets(), remote.v4_octets());
+        let ([a, b, c, d], [e, f, g, _]) = (local.v4_bytes(), remote.v4_bytes());
         return hasher.prf().hash(&[a, b, c, d, e, f, g]) as u32;
     }
     let mut bytes = [0; 24];
     let (front, back) = bytes.split_at_mut(16);
-    front.copy_from_slice(local.octets());
-    back.copy_from_slice(&remote.octets()[..8]);
+    front.copy_from_slice(local.as_bytes());
+    back.copy_from_slice(&remote.as_bytes()[..8]);
     hasher.prf().hash(&bytes) as u32
 }
 
@@ -147,7 +147,7 @@ impl IpLayer {
     /// Has routers fragment a segment towards a path that carries less than is believed of one.
     pub(crate) fn allow_fragments(&mut self, now: Instant, tx: &mut TxSegment) {
         let at = self.link_header_len();
-        let segments = tx.payload.octets().div_ceil(u32::from(tx.gso_size).max(1));
+        let segments = tx.payload.bytes().div_ceil(u32::from(tx.gso_size).max(1));
         let count = if tx.gso_size == 0 { 1 } else { segments.max(1) };
         let Some(bytes) = tx.header_room()[at..].first_chunk_mut::<{ Ipv4Header::LEN }>() else {
             return;
@@ -156,8 +156,8 @@ impl IpLayer {
         if first >> 4 != 4 || bytes[PROTOCOL_AT] != Protocol::TCP.0 {
             return;
         }
-        let local = Address::from_v4_octets([s0, s1, s2, s3]);
-        let remote = Address::from_v4_octets([d0, d1, d2, d3]);
+        let local = Address::from_v4_bytes([s0, s1, s2, s3]);
+        let remote = Address::from_v4_bytes([d0, d1, d2, d3]);
         // RFC 1191 3: "The host may either reduce the size of the datagrams it is sending along the path, or
         // cease setting the Don't Fragment bit in the headers of those datagrams."
         if self.path_mtus.has_fragments(now, &remote) {

@@ -123,5 +123,5 @@ fn echo_reply<'a>(ip: &IpHeader, local_index: u16, number: u32, data: &'a [u8]) 
 }
 
 fn v6(addr: &Address) -> core::net::Ipv6Addr {
-    core::net::Ipv6Addr::from(*addr.octets())
+    core::net::Ipv6Addr::from(*addr.as_bytes())
 }

@@ -31,7 +31,7 @@ impl IpLayer {
             cold_path();
             return None;
         }
-        let local_index = self.addresses.index_of_v4(segment.dst().v4_octets())?;
+        let local_index = self.addresses.index_of_v4(segment.dst().v4_bytes())?;
         Some((FlowKey { remote, remote_port, local_port, local_index }, segment))
     }
 
@@ -39,10 +39,10 @@ impl IpLayer {
     /// [`IpLayer::is_martian`] finds, nothing is missed.
     #[inline]
     fn may_be_martian(&self, src: &Address) -> bool {
-        let [network, ..] = src.v4_octets();
+        let [network, ..] = src.v4_bytes();
         matches!(network, 0 | 127 | 224..)
             || self.routes.may_be_broadcast(src)
-            || self.addresses.index_of_v4(src.v4_octets()).is_some()
+            || self.addresses.index_of_v4(src.v4_bytes()).is_some()
     }
 
     /// Reads a frame. Everything that a peer can get wrong is found out here.
@@ -51,9 +51,9 @@ impl IpLayer {
         now: Instant,
         frame: &RxFrame<'a>,
     ) -> Result<Input<'a>, Refused> {
-        let (ip, payload, own) = self.read_ip(frame.octets)?;
+        let (ip, payload, own) = self.read_ip(frame.bytes)?;
         if ip.fragment.is_some() {
-            return self.reassemble(now, &ip, frame.octets);
+            return self.reassemble(now, &ip, frame.bytes);
         }
         self.deliver(&ip, own, payload, frame.meta)
     }

@@ -95,7 +95,7 @@ impl IpLayer {
         let Some(local) = self.addresses.get(out.local_index).copied() else { return false };
         let at = self.link_header_len() + ip_header_len(local.family());
         let tcp_len = out.header.emit(out.order, &mut tx.header_room()[at..]);
-        let len = tcp_len + tx.payload.octets() as usize;
+        let len = tcp_len + tx.payload.bytes() as usize;
         let Marking { hop_limit, class } = out.marking;
         let (remote, protocol) = (out.remote, Protocol::TCP);
         let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment: None };
@@ -164,7 +164,7 @@ impl IpLayer {
             urgent: outgoing.urgent,
             options,
         };
-        let len = tx.payload.octets();
+        let len = tx.payload.bytes();
         // Where the device does it, its checksum field has the sum of the pseudo-header to go on from.
         let (sum, checksum) = if self.capabilities.tx_checksum {
             (None, TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8))
@@ -194,8 +194,8 @@ impl IpLayer {
         let header_len = match ip.local.family() {
             Family::V4 => {
                 let header = Ipv4Header {
-                    src: ip.local.v4_octets().into(),
-                    dst: ip.remote.v4_octets().into(),
+                    src: ip.local.v4_bytes().into(),
+                    dst: ip.remote.v4_bytes().into(),
                     protocol: ip.protocol,
                     ttl: ip.hop_limit,
                     tos: ip.class,
@@ -214,8 +214,8 @@ impl IpLayer {
                 let extension = ip.fragment.map(|fragment| fragment.emit(ip.protocol));
                 let extension = extension.as_ref().map_or(&[][..], |header| header);
                 let header = Ipv6Header {
-                    src: (*ip.local.octets()).into(),
-                    dst: (*ip.remote.octets()).into(),
+                    src: (*ip.local.as_bytes()).into(),
+                    dst: (*ip.remote.as_bytes()).into(),
                     protocol: if extension.is_empty() { ip.protocol } else { Protocol::FRAGMENT },
                     hop_limit: ip.hop_limit,
                     traffic_class: ip.class,

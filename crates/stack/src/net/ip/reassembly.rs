@@ -438,8 +438,8 @@ impl Datagram {
 fn emit_v4(key: &Key, first: &FirstFragment, class: TrafficClass, len: u16) -> Vec<u8> {
     let mut packet = vec![0; Ipv4Header::LEN];
     let header = Ipv4Header {
-        src: key.src.v4_octets().into(),
-        dst: key.dst.v4_octets().into(),
+        src: key.src.v4_bytes().into(),
+        dst: key.dst.v4_bytes().into(),
         protocol: first.protocol,
         ttl: first.hop_limit,
         tos: class,
@@ -457,8 +457,8 @@ fn emit_v4(key: &Key, first: &FirstFragment, class: TrafficClass, len: u16) -> V
 fn emit_v6(key: &Key, first: &FirstFragment, class: TrafficClass, len: u16) -> Vec<u8> {
     let mut packet = vec![0; Ipv6Header::LEN];
     let header = Ipv6Header {
-        src: (*key.src.octets()).into(),
-        dst: (*key.dst.octets()).into(),
+        src: (*key.src.as_bytes()).into(),
+        dst: (*key.dst.as_bytes()).into(),
         protocol: first.protocol,
         hop_limit: first.hop_limit,
         traffic_class: class,

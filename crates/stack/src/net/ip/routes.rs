@@ -190,7 +190,7 @@ pub(crate) fn is_within(route: &Route, remote: &Address) -> bool {
 
 /// The bit for an address' low six bits.
 fn end_bit(addr: &Address) -> u64 {
-    let [.., last] = addr.octets();
+    let [.., last] = addr.as_bytes();
     1 << (last & 63)
 }
 
@@ -199,8 +199,8 @@ fn end_bit(addr: &Address) -> u64 {
 fn broadcast_of(route: &Route) -> Option<Address> {
     let hosts = u32::MAX.checked_shr(u32::from(route.prefix_len)).unwrap_or(0);
     let connected = route.network.is_v4() && route.gateway.is_none();
-    let bits = u32::from_be_bytes(route.network.v4_octets()) | hosts;
-    (connected && hosts > 1).then(|| Address::from_v4_octets(bits.to_be_bytes()))
+    let bits = u32::from_be_bytes(route.network.v4_bytes()) | hosts;
+    (connected && hosts > 1).then(|| Address::from_v4_bytes(bits.to_be_bytes()))
 }
 
 /// The prefix length in the 128 bits that both families share.

@@ -183,11 +183,11 @@ fn write_ndp(src: Ipv6Addr, dst: Ipv6Addr, message: &NdpMessage<'_>, tx: &mut Tx
 }
 
 fn v4(addr: &Address) -> Ipv4Addr {
-    addr.v4_octets().into()
+    addr.v4_bytes().into()
 }
 
 fn v6(addr: &Address) -> Ipv6Addr {
-    (*addr.octets()).into()
+    (*addr.as_bytes()).into()
 }
 
 /// Every node of the link (RFC 4291 2.7.1).

@@ -51,7 +51,7 @@ impl NeighbourDiscovery {
 /// True if an IPv6 packet is a Neighbour Discovery message. One behind extension headers is not
 /// recognised and dropped later: RFC 6980 forbids fragments, and no host sends the others.
 pub(super) fn is_discovery(packet: &[u8]) -> bool {
-    let is = |at: usize, test: fn(u8) -> bool| packet.get(at).is_some_and(|octet| test(*octet));
+    let is = |at: usize, test: fn(u8) -> bool| packet.get(at).is_some_and(|byte| test(*byte));
     is(0, |version| version >> 4 == 6)
         && is(6, |next| next == Protocol::ICMPV6.0)
         && is(Ipv6Header::LEN, |kind| (133..=137).contains(&kind))

@@ -364,7 +364,7 @@ fn reachable_time(own: MacAddress) -> Duration {
     let mixed = own
         .0
         .iter()
-        .fold(0u64, |mixed, octet| (mixed ^ u64::from(*octet)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        .fold(0u64, |mixed, byte| (mixed ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     Duration::from_millis(15_000 + (mixed >> 32) % 30_001)
 }
 

@@ -43,14 +43,14 @@ impl NextHopCache {
 
 impl Default for NextHopCache {
     fn default() -> Self {
-        let absent = Address::from_octets([0; 16]);
+        let absent = Address::from_bytes([0; 16]);
         Self(Box::new([Hop { dst: absent, hop: absent, neighbour: u32::MAX }; PLACES]))
     }
 }
 
 /// Fibonacci hashing of both halves: neighbouring addresses get neighbouring places.
 fn place_of(dst: &Address) -> usize {
-    let bits = u128::from_be_bytes(*dst.octets());
+    let bits = u128::from_be_bytes(*dst.as_bytes());
     let mixed = ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (64 - PLACE_BITS)) as usize
 }

@@ -101,11 +101,11 @@ fn a_socket_that_sent_there_before_hears_that_its_way_is_gone() {
     let mut hosts = Hosts::new();
     let client = &mut hosts.client;
     let socket = client.udp_bind(&Bind::new(Local::Both, 0)).expect("free");
-    let peer = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 53);
+    let peer = Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 53);
     let sends =
         |client: &mut Shard| client.udp_send(socket, Bytes::from_static(b"?"), &SendTo::peer(peer));
     assert_eq!(sends(client), Err(UdpError::NoRoute(peer)));
-    let way = route(Address::from_v4_octets([192, 0, 2, 0]), 24, None);
+    let way = route(Address::from_v4_bytes([192, 0, 2, 0]), 24, None);
     client.add_route(way).expect("there is none");
     assert_eq!([sends(client), sends(client)], [Ok(()), Ok(())]);
     client.remove_route(&way).expect("it was added");
@@ -113,7 +113,7 @@ fn a_socket_that_sent_there_before_hears_that_its_way_is_gone() {
     // An address in that network brings a route to it, and takes it away again.
     client.add_address(own([192, 0, 2, 9].into(), 24)).expect("it is free");
     assert_eq!(sends(client), Ok(()));
-    client.remove_address(&Address::from_v4_octets([192, 0, 2, 9])).expect("it was added");
+    client.remove_address(&Address::from_v4_bytes([192, 0, 2, 9])).expect("it was added");
     assert_eq!(sends(client), Err(UdpError::NoRoute(peer)));
 }
 
@@ -259,7 +259,7 @@ fn what_cannot_be_added_or_removed_is_said_by_name() {
 fn a_route_that_goes_stops_its_connections_until_it_comes_back() {
     for over in BOTH {
         let far = match over {
-            Over::V4 => Address::from_v4_octets([192, 0, 2, 1]),
+            Over::V4 => Address::from_v4_bytes([192, 0, 2, 1]),
             Over::V6 => std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
         };
         let mut hosts = Hosts::new();
@@ -302,7 +302,7 @@ fn path_mtus_go_with_their_route_only() {
     hosts.run(Duration::from_secs(2));
     let peer = server_addr(Over::V4);
     assert_eq!(hosts.client.path_mtu(&peer), Some(1_000));
-    let other = route(Address::from_v4_octets([192, 0, 2, 0]), 24, Some(peer));
+    let other = route(Address::from_v4_bytes([192, 0, 2, 0]), 24, Some(peer));
     hosts.client.add_route(other).expect("its gateway is on the link");
     assert_eq!(hosts.client.path_mtu(&peer), Some(1_000));
     let hosts_route = route(peer, 32, None);

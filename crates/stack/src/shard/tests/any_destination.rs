@@ -33,7 +33,7 @@ fn elsewhere(over: Over) -> Endpoint {
 }
 
 fn other(number: u32) -> Address {
-    Address::from_v4_octets((0xcb00_0000 + number).to_be_bytes())
+    Address::from_v4_bytes((0xcb00_0000 + number).to_be_bytes())
 }
 
 /// A client with routes to everywhere, and a server that speaks for everybody.
@@ -447,7 +447,7 @@ fn there_is_no_cookie_and_no_other_answer_before_the_verdict() {
 #[test]
 fn listener_at_own_address_precedes_listener_for_any() {
     let (mut server, any) = server();
-    let at = Endpoint::new(Address::from_v4_octets([0; 4]), 80);
+    let at = Endpoint::new(Address::from_v4_bytes([0; 4]), 80);
     let own = server.listen(at, 8).expect("the port is free");
     assert!(server.listen_any().is_err(), "there is one such listener");
     // Its own address, and another's, at the same port; its own at another port.
@@ -509,7 +509,7 @@ fn only_segments_and_datagrams_pass_for_foreign_addresses() {
     assert_eq!(server.ip_counters().dropped(FrameDrop::OtherHost), 4);
     // Addresses that no host has, or that this host should not speak for.
     for addr in [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 5], [255; 4], [10, 0, 0, 255]] {
-        let to = (Address::from_v4_octets(addr), 80);
+        let to = (Address::from_v4_bytes(addr), 80);
         assert_eq!(exchange(&mut server, Instant::ZERO, &syn(4_000, to)).len(), 0);
     }
     let itself =
@@ -555,7 +555,7 @@ fn refused_syn_in_time_wait_leaves_record() {
 fn crowded() -> (Shard, ListenerId) {
     let mut config = config(server_addr, 2, &Tunables::default());
     let own = |number: u32| InterfaceAddress {
-        addr: Address::from_v4_octets((0x0b00_0000 + number).to_be_bytes()),
+        addr: Address::from_v4_bytes((0x0b00_0000 + number).to_be_bytes()),
         prefix_len: 8,
     };
     config.addresses.extend((1..=65_534 - 64 - 300 - 2).map(own));

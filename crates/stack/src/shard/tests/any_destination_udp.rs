@@ -18,7 +18,7 @@ use crate::{Event, Route, SendTo, Shard, UdpError, UdpHandle};
 /// Returns an endpoint at which nothing is.
 fn elsewhere(over: Over, number: u8) -> Endpoint {
     let addr = match over {
-        Over::V4 => Address::from_v4_octets([203, 0, 113, number]),
+        Over::V4 => Address::from_v4_bytes([203, 0, 113, number]),
         Over::V6 => {
             Address::from(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number.into()))
         }
@@ -202,7 +202,7 @@ fn only_socket_for_any_sends_from_foreign_addresses() {
     };
     let other = elsewhere(Over::V4, 7).addr;
     for absent in [[255; 4], [224, 0, 0, 1], [127, 0, 0, 1], [0; 4], [10, 0, 0, 255]] {
-        let absent = Address::from_v4_octets(absent);
+        let absent = Address::from_v4_bytes(absent);
         assert_eq!(from(any, Some(absent), Some(53)), Err(UdpError::NotLocal(absent)));
     }
     assert_eq!(from(any, Some(other), None), Err(UdpError::NoSourcePort));
@@ -229,7 +229,7 @@ fn groups_and_whole_networks_are_nobodys_destination() {
     server.take_any_address();
     let any = server.udp_bind_any().expect("the only listener");
     for group in [[255; 4], [224, 0, 0, 251], [10, 0, 0, 255], [127, 0, 0, 1]] {
-        let to = Endpoint::new(Address::from_v4_octets(group), 53);
+        let to = Endpoint::new(Address::from_v4_bytes(group), 53);
         let answers = exchange(&mut server, Instant::ZERO, &query(client_addr(Over::V4), to));
         assert!(answers.is_empty(), "{group:?}");
     }
@@ -263,7 +263,7 @@ fn what_nobody_reads_is_bounded_whoever_it_is_for() {
     server.take_any_address();
     let any = server.udp_bind_any().expect("the only listener");
     for number in 0..20_000_u32 {
-        let addr = Address::from_v4_octets((0xcb00_0000 + number).to_be_bytes());
+        let addr = Address::from_v4_bytes((0xcb00_0000 + number).to_be_bytes());
         let query = query(client_addr(Over::V4), Endpoint::new(addr, number as u16 | 1));
         let now = Instant::ZERO + Duration::from_micros(u64::from(number));
         assert!(exchange(&mut server, now, &query).is_empty());

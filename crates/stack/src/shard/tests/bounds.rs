@@ -329,7 +329,7 @@ impl Asker {
 
 /// The address of this number, of a network that no host here is in.
 fn forged(number: u32) -> Address {
-    Address::from_v4_octets((0x0a01_0000 + number % 0xff_ffff).to_be_bytes())
+    Address::from_v4_bytes((0x0a01_0000 + number % 0xff_ffff).to_be_bytes())
 }
 
 /// A segment of the forged host of this number.
@@ -382,7 +382,7 @@ fn honest_fragments_become_whole() {
 fn host_of_everywhere(addr: fn(Over) -> Address, seed: u64) -> Shard {
     let mut config = config(addr, seed, &Tunables::default());
     config.routes.push(Route {
-        network: Address::from_v4_octets([0; 4]),
+        network: Address::from_v4_bytes([0; 4]),
         prefix_len: 0,
         gateway: None,
         metric: 0,
@@ -404,9 +404,9 @@ fn hosts_for_any_destination() -> (Hosts, ListenerId) {
 fn honest_dials_are_asked_about() {
     for (to_one, accepts) in [(false, false), (false, true), (true, false), (true, true)] {
         let (mut hosts, listener) = hosts_for_any_destination();
-        let hole = Address::from_v4_octets([192, 0, 2, 9]);
+        let hole = Address::from_v4_bytes([192, 0, 2, 9]);
         let dial = |number: u32| {
-            let other = Address::from_v4_octets((0xcb00_0000 + number).to_be_bytes());
+            let other = Address::from_v4_bytes((0xcb00_0000 + number).to_be_bytes());
             syn(number, (if to_one { hole } else { other }, 80))
         };
         let (mut dialled, mut served) = (None, 0);

@@ -120,7 +120,7 @@ fn long_text_stays_in_its_chunk_and_other_text_is_copied() {
         room.extend_from_slice(&[0; 12]); // as an offload header
         room.extend_from_slice(&lengthened(&frames[0], &sent[1_400..len]));
         let chunk = room.freeze();
-        let frame = RxFrame { octets: &chunk[12..], meta: CHECKED, chunk: Some(&chunk) };
+        let frame = RxFrame { bytes: &chunk[12..], meta: CHECKED, chunk: Some(&chunk) };
         server.rx(now, &[frame]);
         let Recv::Data(first) = server.recv(handle) else { panic!("{len}: text is there") };
         assert_eq!(first, sent[..len], "{len}");
@@ -140,6 +140,6 @@ fn of_long_text_that_came_in_part_before_the_rest_is_copied() {
     let (mut server, handle, now, frames) = flight(&sent[..1_400]);
     arrive(&mut server, now, &[&frames[0]]);
     let chunk = Bytes::from(lengthened(&frames[0], &sent[1_400..]));
-    server.rx(now, &[RxFrame { octets: &chunk, meta: CHECKED, chunk: Some(&chunk) }]);
+    server.rx(now, &[RxFrame { bytes: &chunk, meta: CHECKED, chunk: Some(&chunk) }]);
     assert_eq!(drain(&mut server, handle).0, sent);
 }

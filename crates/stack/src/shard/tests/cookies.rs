@@ -70,7 +70,7 @@ fn third(syn_ack: &TcpHeader) -> TcpHeader {
 /// So many SYNs that are not completed.
 fn flood(server: &mut Shard, now: Instant, syns: u16) {
     for number in 0..syns {
-        tell(server, now, Address::from_v4_octets([10, 0, 0, 100]), &syn(20_000 + number));
+        tell(server, now, Address::from_v4_bytes([10, 0, 0, 100]), &syn(20_000 + number));
     }
 }
 
@@ -208,7 +208,7 @@ fn syn_beyond_share_of_listener_is_dropped_and_counted() {
     let now = Instant::ZERO;
     server.listen(Endpoint::new(server_addr(Over::V4), 81), 20_000).expect("the port is free");
     let rare = server.listen(server_at(Over::V4), 1).expect("the port is free");
-    let from = Address::from_v4_octets([10, 0, 0, 100]);
+    let from = Address::from_v4_bytes([10, 0, 0, 100]);
     for port in 10_000..30_000 {
         tell(&mut server, now, from, &TcpHeader { dst_port: 81, ..syn(port) });
     }
@@ -243,7 +243,7 @@ fn a_cookie_is_refused_and_counted_if_anything_of_it_is_changed() {
         assert_eq!(server.counters().dropped(DropReason::SynCookie), number);
     }
     assert_eq!(server.census().connections, 0);
-    let elsewhere = Address::from_v4_octets([10, 0, 0, 9]);
+    let elsewhere = Address::from_v4_bytes([10, 0, 0, 9]);
     assert_eq!(tell(&mut server, now, elsewhere, &good)[0].flags, TcpFlags::RST);
     assert!(tell(&mut server, now, client, &good).is_empty());
     assert_eq!(server.census().connections, 1);

@@ -21,7 +21,7 @@ fn echo_requests_are_answered_over_both_families() {
     let expected = IcmpMessage::EchoReply { identifier: 5, sequence: 9, data: &data };
     assert_eq!(IcmpMessage::parse(payload), Ok(expected));
 
-    let v6 = |addr: whimbrel_wire::Address| std::net::Ipv6Addr::from(*addr.octets());
+    let v6 = |addr: whimbrel_wire::Address| std::net::Ipv6Addr::from(*addr.as_bytes());
     let (here, there) = (v6(client_addr(Over::V6)), v6(server_addr(Over::V6)));
     Icmpv6Message::EchoRequest { identifier: 5, sequence: 9, data: &data }.emit(
         here,

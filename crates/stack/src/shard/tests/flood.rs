@@ -78,7 +78,7 @@ impl Siege {
         };
         let mut bytes = [0; 60];
         let len = syn.emit(OptionOrder::Linux, &mut bytes);
-        let from = Address::from_v4_octets([10, a | 128, b, c]);
+        let from = Address::from_v4_bytes([10, a | 128, b, c]);
         let mut packet = packet_from(from, server_addr(Over::V4), Protocol::TCP, &bytes[..len]);
         fix_checksum(&mut packet);
         packet

@@ -194,7 +194,7 @@ fn reassembly_times_out_after_60s_and_reports_first() {
             server.advance(Instant::from_millis(59_999), 64);
             assert_eq!(server.census().fragmented, 1);
             server.advance(due, 64);
-            assert_eq!(server.census().fragment_octets, 0);
+            assert_eq!(server.census().fragment_bytes, 0);
             assert_eq!(server.ip_counters().reassembly_timeouts, 1);
             let replies = sent(&mut server);
             assert_eq!(replies.len(), usize::from(told));
@@ -271,14 +271,14 @@ fn fragment_flood_stays_bounded_and_honest_packets_pass() {
     for id in 0..10_000 {
         take(&mut server, &[fragment(&whole, id, 8..1_208)]);
         let census = server.census();
-        assert!(census.fragmented <= 64 && census.fragment_octets <= 256 << 10);
+        assert!(census.fragmented <= 64 && census.fragment_bytes <= 256 << 10);
     }
     let counters = server.ip_counters();
     assert_eq!(counters.reassembly_failures, 10_000 - server.census().fragmented as u64);
     assert_eq!(counters.reassembly_crowded, counters.reassembly_failures);
     assert_eq!(take(&mut server, &fragments(&request(Over::V6), 1, 1_280)), 1);
     while server.advance(Instant::from_millis(60_000), 64) {}
-    assert_eq!(server.census().fragment_octets, 0);
+    assert_eq!(server.census().fragment_bytes, 0);
 }
 
 /// A fragment whose sender forges another address each time.
@@ -307,7 +307,7 @@ fn honest_packet_becomes_whole_amid_fragment_floods() {
             };
             take(&mut server, &[piece]);
             let census = server.census();
-            assert!(census.fragmented <= 256 && census.fragment_octets <= 1 << 20);
+            assert!(census.fragmented <= 256 && census.fragment_bytes <= 1 << 20);
         }
         assert_eq!(server.ip_counters().reassembly_evicted > 0, many);
         assert_eq!(take(&mut server, &honest[1..]), 1);
@@ -347,11 +347,11 @@ proptest! {
             server.advance(Instant::from_millis(now), 8);
             exchange(&mut server, Instant::from_millis(now), &piece);
             let census = server.census();
-            prop_assert!(census.fragmented <= 256 && census.fragment_octets <= 1 << 20);
-            prop_assert_eq!(census.fragmented == 0, census.fragment_octets == 0);
+            prop_assert!(census.fragmented <= 256 && census.fragment_bytes <= 1 << 20);
+            prop_assert_eq!(census.fragmented == 0, census.fragment_bytes == 0);
         }
         while server.advance(Instant::from_millis(now + 60_000), 64) {}
-        prop_assert_eq!((server.census().fragmented, server.census().fragment_octets), (0, 0));
+        prop_assert_eq!((server.census().fragmented, server.census().fragment_bytes), (0, 0));
     }
 
     #[test]

@@ -69,12 +69,12 @@ impl Frame {
 }
 
 /// The byte of each stream at this place.
-fn octet(at: u32) -> u8 {
+fn text_byte(at: u32) -> u8 {
     (at ^ (at >> 8) ^ (at >> 16)) as u8
 }
 
 fn is_stream(from: u32, bytes: &[u8]) -> bool {
-    bytes.iter().zip(from..).all(|(it, at)| *it == octet(at))
+    bytes.iter().zip(from..).all(|(it, at)| *it == text_byte(at))
 }
 
 impl Scene {
@@ -142,7 +142,7 @@ impl Peer {
             options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
         };
         let mut bytes = emit(&header);
-        bytes.extend((at..at + len).map(octet));
+        bytes.extend((at..at + len).map(text_byte));
         packet(Over::V4, Protocol::TCP, &bytes)
     }
 }

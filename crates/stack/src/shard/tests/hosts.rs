@@ -61,14 +61,14 @@ pub(super) const BOTH: [Over; 2] = [Over::V4, Over::V6];
 
 pub(super) fn client_addr(over: Over) -> Address {
     match over {
-        Over::V4 => Address::from_v4_octets([10, 0, 0, 1]),
+        Over::V4 => Address::from_v4_bytes([10, 0, 0, 1]),
         Over::V6 => Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)),
     }
 }
 
 pub(super) fn server_addr(over: Over) -> Address {
     match over {
-        Over::V4 => Address::from_v4_octets([10, 0, 0, 2]),
+        Over::V4 => Address::from_v4_bytes([10, 0, 0, 2]),
         Over::V6 => Address::from(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2)),
     }
 }

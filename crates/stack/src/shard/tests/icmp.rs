@@ -100,9 +100,9 @@ fn errors_and_group_packets_get_no_error() {
     let here = server_addr(Over::V4);
     let sources = [[0, 0, 0, 0], [255; 4], [10, 0, 0, 255], [224, 0, 0, 1], [127, 0, 0, 1]];
     let from_many =
-        sources.map(|src| packet_from(Address::from_v4_octets(src), here, UNKNOWN, &[0; 8]));
+        sources.map(|src| packet_from(Address::from_v4_bytes(src), here, UNKNOWN, &[0; 8]));
     let to_many = [[224, 0, 0, 1], [255; 4], [10, 0, 0, 255], [10, 0, 0, 9]].map(|dst| {
-        packet_from(client_addr(Over::V4), Address::from_v4_octets(dst), UNKNOWN, &[0; 8])
+        packet_from(client_addr(Over::V4), Address::from_v4_bytes(dst), UNKNOWN, &[0; 8])
     });
     // ICMPv6 errors in IPv4 packets, and the reverse: no host speaks them, and they are errors.
     let foreign = [
@@ -501,7 +501,7 @@ fn forgotten_path_gets_packets_with_dont_fragment() {
 fn others_keep_dont_fragment_where_one_path_is_narrow() {
     let (mut hosts, client) = narrowed(551);
     sent(&mut hosts.client);
-    let other = Endpoint::new(Address::from_v4_octets([10, 0, 0, 9]), 80);
+    let other = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 9]), 80);
     let second = hosts.client.connect(other, None).expect("a free port");
     let syn = sent(&mut hosts.client).remove(0);
     assert!(!may_be_cut(&syn));

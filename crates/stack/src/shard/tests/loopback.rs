@@ -18,7 +18,7 @@ use whimbrel_wire::Protocol;
 
 fn loopback(over: Over) -> Address {
     match over {
-        Over::V4 => Address::from_v4_octets([127, 0, 0, 1]),
+        Over::V4 => Address::from_v4_bytes([127, 0, 0, 1]),
         Over::V6 => std::net::Ipv6Addr::LOCALHOST.into(),
     }
 }
@@ -223,14 +223,14 @@ fn tcp_syn(from: Address, to: Address) -> Vec<u8> {
 fn other_addresses_of_loopback_are_nobodys_and_leave_by_no_wire() {
     let mut config = super::hosts::config(server_addr, 2, &Tunables::default());
     config.routes.push(crate::Route {
-        network: Address::from_v4_octets([0; 4]),
+        network: Address::from_v4_bytes([0; 4]),
         prefix_len: 0,
         gateway: Some(super::hosts::client_addr(Over::V4)),
         metric: 0,
         metrics: crate::RouteMetrics::default(),
     });
     let mut shard = Shard::new(config).expect("valid");
-    let other = Endpoint::new(Address::from_v4_octets([127, 0, 0, 2]), 80);
+    let other = Endpoint::new(Address::from_v4_bytes([127, 0, 0, 2]), 80);
     assert_eq!(shard.connect(other, None), Err(ConnectError::NoRoute(other)));
     let socket = shard.udp_bind(&Bind::new(Local::Both, 0)).expect("free");
     let refused = shard.udp_send(socket, Bytes::from_static(b"?"), &SendTo::peer(other));

@@ -122,7 +122,7 @@ fn paths_of_datagrams_are_read_once() {
     let mut seen = DatagramPathsSeen::default();
     assert!(client.datagram_paths(&mut seen).is_none());
     for last in [2, 3] {
-        let to = Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 9);
+        let to = Endpoint::new(Address::from_v4_bytes([10, 0, 0, last]), 9);
         client.udp_send(socket, Bytes::from_static(&[1; 1_472]), &SendTo::peer(to)).expect("sent");
         let packet = sent(&mut client).remove(0);
         let report = too_big(&packet, 1_300);

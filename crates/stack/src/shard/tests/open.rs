@@ -237,7 +237,7 @@ fn a_listener_that_closes_resets_however_many_were_not_accepted() {
 fn whoever_listens_now_is_found_whom_the_last_syn_was_for() {
     let mut hosts = Hosts::new();
     let exact = server_at(Over::V4);
-    let any = Endpoint::new(Address::from_v4_octets([0; 4]), exact.port);
+    let any = Endpoint::new(Address::from_v4_bytes([0; 4]), exact.port);
     let mut held = Vec::new();
     let mut opens_at = |hosts: &mut Hosts, listener| {
         let client = hosts.client.connect(exact, None).expect("a free port");
@@ -328,7 +328,7 @@ fn errors_say_what_was_wrong() {
     assert_eq!(hosts.server.listen(at, 8), Err(ListenError::InUse(at)));
     let foreign = Endpoint::new(client_addr(Over::V4), 80);
     assert_eq!(hosts.server.listen(foreign, 8), Err(ListenError::NotLocal(foreign)));
-    let beyond = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
+    let beyond = Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 80);
     assert_eq!(hosts.client.connect(beyond, None), Err(ConnectError::NoRoute(beyond)));
     let bound = Endpoint::new(client_addr(Over::V4), 4_000);
     let first = hosts.client.connect(at, Some(bound)).expect("the port is free");
@@ -376,7 +376,7 @@ fn one_can_listen_on_a_port_while_a_connection_opens_from_it() {
 #[test]
 fn connection_keeps_the_address_it_began_with() {
     let second = |over| match over {
-        Over::V4 => Address::from_v4_octets([10, 0, 0, 7]),
+        Over::V4 => Address::from_v4_bytes([10, 0, 0, 7]),
         Over::V6 => Address::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 7)),
     };
     for over in BOTH {

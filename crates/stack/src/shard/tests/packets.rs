@@ -29,12 +29,7 @@ pub(super) fn packet_from(
         let mut bytes = vec![0; Ipv4Header::LEN];
         let header = Ipv4Header {
             dont_fragment: false,
-            ..Ipv4Header::new(
-                src.v4_octets().into(),
-                dst.v4_octets().into(),
-                protocol,
-                payload.len(),
-            )
+            ..Ipv4Header::new(src.v4_bytes().into(), dst.v4_bytes().into(), protocol, payload.len())
         };
         header.emit(&mut bytes);
         bytes
@@ -87,13 +82,13 @@ pub(super) fn fix_checksum(packet: &mut [u8]) {
 
 fn router(over: Over) -> Address {
     match over {
-        Over::V4 => Address::from_v4_octets([10, 0, 0, 254]),
+        Over::V4 => Address::from_v4_bytes([10, 0, 0, 254]),
         Over::V6 => Address::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0xfe)),
     }
 }
 
 pub(super) fn v6(addr: &Address) -> Ipv6Addr {
-    Ipv6Addr::from(*addr.octets())
+    Ipv6Addr::from(*addr.as_bytes())
 }
 
 /// Returns the error that a router sends to the sender of `about`, an IPv4 packet.

@@ -37,7 +37,7 @@ fn ping_reports_time_and_passes_fragments_both_ways() {
 fn a_host_answers_itself() {
     let v6: Address = std::net::Ipv6Addr::LOCALHOST.into();
     for to in
-        [server_addr(Over::V4), server_addr(Over::V6), Address::from_v4_octets([127, 0, 0, 1]), v6]
+        [server_addr(Over::V4), server_addr(Over::V6), Address::from_v4_bytes([127, 0, 0, 1]), v6]
     {
         let mut hosts = Hosts::new();
         hosts.server.ping(&Ping { size: 8_000, ..Ping::new(to) }).expect("room");
@@ -80,7 +80,7 @@ fn forged_echo_reply_is_not_believed() {
     };
     let mut other = data.to_vec();
     *other.last_mut().expect("56 bytes") ^= 1;
-    let elsewhere = Address::from_v4_octets([10, 0, 0, 77]);
+    let elsewhere = Address::from_v4_bytes([10, 0, 0, 77]);
     let forgeries = [
         (elsewhere, identifier, data),
         (to, identifier ^ 1, data),
@@ -169,13 +169,13 @@ fn invalid_pings_are_refused_and_256_are_the_limit() {
     let mut client = host(client_addr, 1, &Tunables::default());
     let to = server_addr(Over::V4);
     let cases = [
-        ([224, 0, 0, 1], PingError::NotAHost(Address::from_v4_octets([224, 0, 0, 1]))),
-        ([10, 0, 0, 255], PingError::NotAHost(Address::from_v4_octets([10, 0, 0, 255]))),
-        ([192, 0, 2, 1], PingError::NoRoute(Address::from_v4_octets([192, 0, 2, 1]))),
-        ([127, 0, 0, 2], PingError::NoRoute(Address::from_v4_octets([127, 0, 0, 2]))),
+        ([224, 0, 0, 1], PingError::NotAHost(Address::from_v4_bytes([224, 0, 0, 1]))),
+        ([10, 0, 0, 255], PingError::NotAHost(Address::from_v4_bytes([10, 0, 0, 255]))),
+        ([192, 0, 2, 1], PingError::NoRoute(Address::from_v4_bytes([192, 0, 2, 1]))),
+        ([127, 0, 0, 2], PingError::NoRoute(Address::from_v4_bytes([127, 0, 0, 2]))),
     ];
     for (to, error) in cases {
-        assert_eq!(client.ping(&Ping::new(Address::from_v4_octets(to))), Err(error));
+        assert_eq!(client.ping(&Ping::new(Address::from_v4_bytes(to))), Err(error));
     }
     let foreign = Ping { source: Some(to), ..Ping::new(to) };
     assert_eq!(client.ping(&foreign), Err(PingError::NotLocal(to)));
@@ -197,7 +197,7 @@ fn invalid_pings_are_refused_and_256_are_the_limit() {
 #[test]
 fn an_address_that_goes_ends_what_was_asked_from_it() {
     let mut shard = Shard::new(config(server_addr, 2, &Tunables::default())).expect("valid");
-    let addr = Address::from_v4_octets([10, 0, 0, 7]);
+    let addr = Address::from_v4_bytes([10, 0, 0, 7]);
     shard.add_address(InterfaceAddress { addr, prefix_len: 24 }).expect("it is free");
     let ping = Ping { source: Some(addr), ..Ping::new(client_addr(Over::V4)) };
     let id = shard.ping(&ping).expect("room");

@@ -288,7 +288,7 @@ fn an_old_syn_of_the_predecessors_peer_is_not_for_its_successor() {
 
 #[test]
 fn source_addresses_are_used_in_turn_and_each_has_its_ports() {
-    let second = Address::from_v4_octets([10, 0, 0, 7]);
+    let second = Address::from_v4_bytes([10, 0, 0, 7]);
     let tunables = Tunables { port_first: 50_000, port_last: 50_004, ..Tunables::default() };
     let mut config = config(client_addr, 1, &tunables);
     config.addresses.push(InterfaceAddress { addr: second, prefix_len: 24 });
@@ -317,7 +317,7 @@ fn source_addresses_are_used_in_turn_and_each_has_its_ports() {
 
 #[test]
 fn each_family_has_its_turn_among_source_addresses() {
-    let more = [[10, 0, 0, 7], [10, 0, 0, 8]].map(Address::from_v4_octets);
+    let more = [[10, 0, 0, 7], [10, 0, 0, 8]].map(Address::from_v4_bytes);
     let mut config = config(client_addr, 1, &Tunables::default());
     config.addresses.extend(more.map(|addr| InterfaceAddress { addr, prefix_len: 24 }));
     let mut client = Shard::new(config).expect("a valid configuration");

@@ -126,9 +126,9 @@ fn corrupt_and_impossible_packets_are_dropped_silently() {
     wrong_sum[25] ^= 1;
     let mut wrong_header = good.clone();
     wrong_header[8] ^= 1;
-    let multicast = segment(Address::from_v4_octets([224, 0, 0, 1]), TcpFlags::SYN, 1, 0);
+    let multicast = segment(Address::from_v4_bytes([224, 0, 0, 1]), TcpFlags::SYN, 1, 0);
     let own = segment(server_addr(Over::V4), TcpFlags::SYN, 1, 0);
-    let everybody = segment(Address::from_v4_octets([10, 0, 0, 255]), TcpFlags::SYN, 1, 0);
+    let everybody = segment(Address::from_v4_bytes([10, 0, 0, 255]), TcpFlags::SYN, 1, 0);
     let cases: [(&[u8], FrameDrop); 7] = [
         (&wrong_sum, FrameDrop::TcpChecksum),
         (&wrong_header, FrameDrop::Checksum),
@@ -176,7 +176,7 @@ fn answers_that_find_no_room_are_counted() {
 fn nobody_connects_to_all_hosts_of_a_network() {
     let mut client = host(client_addr, 1, &Tunables::default());
     for bytes in [[10, 0, 0, 255], [255; 4], [224, 0, 0, 1], [0; 4]] {
-        let all = Endpoint::new(Address::from_v4_octets(bytes), 80);
+        let all = Endpoint::new(Address::from_v4_bytes(bytes), 80);
         assert_eq!(client.connect(all, None), Err(ConnectError::NotAPeer(all)));
     }
     assert_eq!(client.census(), crate::shard::Census::default());

@@ -266,8 +266,8 @@ impl Storm {
             match self.shards[side].recv(handle) {
                 Recv::Data(data) => {
                     assert!(!data.is_empty() && !stream.ended);
-                    for octet in data {
-                        assert_eq!(octet, pattern(*port, 1 - side, stream.read));
+                    for byte in data {
+                        assert_eq!(byte, pattern(*port, 1 - side, stream.read));
                         stream.read += 1;
                     }
                     assert!(stream.read <= stream.written);
@@ -413,7 +413,7 @@ fn devices(seed: u64) -> [Device; 2] {
 impl Device {
     /// A packet that fits the MTU, or pieces that will.
     fn judge(self, segment: &TxSegment) {
-        let (headers, text) = (segment.header().len(), segment.payload.octets() as usize);
+        let (headers, text) = (segment.header().len(), segment.payload.bytes() as usize);
         let pieces = usize::from(segment.gso_size);
         let longest = headers + if pieces > 0 { pieces } else { text };
         assert!(longest <= usize::from(self.mtu), "{longest} bytes exceed {self:?}");
@@ -428,7 +428,7 @@ fn arrived(segment: &TxSegment) -> SegMeta {
     match u32::from(segment.gso_size) {
         0 => SegMeta { checksum, ..SegMeta::SINGLE },
         size => {
-            let segs = segment.payload.octets().div_ceil(size) as u16;
+            let segs = segment.payload.bytes().div_ceil(size) as u16;
             SegMeta { segs, gso_size: segment.gso_size, checksum }
         }
     }

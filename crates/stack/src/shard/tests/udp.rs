@@ -98,7 +98,7 @@ fn a_datagram_arrives_with_its_ends_and_is_answered() {
 fn an_answer_leaves_from_the_address_that_was_asked() {
     let tunables = Tunables::default();
     let mut config = config(server_addr, 2, &tunables);
-    let second = Address::from_v4_octets([10, 0, 0, 77]);
+    let second = Address::from_v4_bytes([10, 0, 0, 77]);
     config.addresses.push(crate::InterfaceAddress { addr: second, prefix_len: 24 });
     let mut hosts = Hosts::of(host(client_addr, 1, &tunables), Shard::new(config).expect("valid"));
     let client = hosts.client.udp_bind(&everywhere(0)).expect("free");
@@ -346,7 +346,7 @@ fn whole_datagrams_have_dont_fragment_and_checksum() {
 #[test]
 fn datagrams_to_groups_are_refused_by_reason() {
     let (mut hosts, client, _) = pair();
-    let to = |bytes| Endpoint::new(Address::from_v4_octets(bytes), PORT);
+    let to = |bytes| Endpoint::new(Address::from_v4_bytes(bytes), PORT);
     let group = Address::from(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1));
     let cases = [
         (to([224, 0, 0, 251]), UdpError::Multicast(to([224, 0, 0, 251]).addr)),
@@ -382,7 +382,7 @@ fn datagrams_to_groups_are_refused_by_reason() {
 #[test]
 fn received_group_datagrams_are_dropped_and_counted() {
     let (mut hosts, _, _) = pair();
-    for dst in [[224, 0, 0, 251], [255; 4], [10, 0, 0, 255]].map(Address::from_v4_octets) {
+    for dst in [[224, 0, 0, 251], [255; 4], [10, 0, 0, 255]].map(Address::from_v4_bytes) {
         let mut bytes = [0; 12];
         let header = UdpHeader { src_port: PORT, dst_port: PORT };
         header.emit_datagram(client_addr(Over::V4), dst, b"all!", &mut bytes);

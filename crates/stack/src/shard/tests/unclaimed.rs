@@ -12,7 +12,7 @@ use super::packets::packet_from;
 use crate::ip::FrameDrop;
 use crate::{RxFrame, Shard};
 
-const ELSEWHERE: Address = Address::from_v4_octets([192, 0, 2, 9]);
+const ELSEWHERE: Address = Address::from_v4_bytes([192, 0, 2, 9]);
 const PARTIAL: SegMeta = SegMeta { checksum: RxChecksum::Partial, ..SegMeta::SINGLE };
 
 fn keeping(most: usize) -> Shard {

@@ -64,8 +64,8 @@ struct Attempt {
     unsent: u32,
 }
 
-const CLIENT: Address = Address::from_v4_octets([10, 0, 0, 1]);
-const SERVER: Address = Address::from_v4_octets([10, 0, 0, 2]);
+const CLIENT: Address = Address::from_v4_bytes([10, 0, 0, 1]);
+const SERVER: Address = Address::from_v4_bytes([10, 0, 0, 2]);
 const ONE_WAY: Duration = Duration::from_millis(1);
 /// From SYN to SYN-ACK.
 pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(2);

@@ -294,9 +294,9 @@ fn address(v6: bool, last: u8) -> Address {
     if v6 {
         let mut bytes = [0; 16];
         (bytes[0], bytes[15]) = (0xfd, last);
-        Address::from_octets(bytes)
+        Address::from_bytes(bytes)
     } else {
-        Address::from_v4_octets([10, 0, 0, last])
+        Address::from_v4_bytes([10, 0, 0, last])
     }
 }
 

@@ -49,7 +49,7 @@ impl Tcb {
             let text = &mut buffers.send.text;
             text.slice(0, room.min(text.len()), slices);
         }
-        if slices.octets() > 0 {
+        if slices.bytes() > 0 {
             self.flags.set(Flags::SYN_DATA);
         }
         Some(syn.option)

@@ -24,7 +24,7 @@ fn opening_under(
 ) -> (Connection, IcmpVerdict, Counters) {
     let mut cx = Context::new(Instant::ZERO, tunables.clone());
     let open = ActiveOpen {
-        remote: Address::from_v4_octets([10, 0, 0, 2]),
+        remote: Address::from_v4_bytes([10, 0, 0, 2]),
         remote_port: 80,
         local_port: 4_000,
         local_index: 0,

@@ -112,7 +112,7 @@ impl Pair {
     /// Returns an established pair of which each announces this MSS.
     pub(super) fn established_with(tunables: &Tunables, mss: u16) -> Self {
         let open = |local_port, remote_port, iss, last| ActiveOpen {
-            remote: Address::from_v4_octets([10, 0, 0, last]),
+            remote: Address::from_v4_bytes([10, 0, 0, last]),
             remote_port,
             local_port,
             local_index: 0,

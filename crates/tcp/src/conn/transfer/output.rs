@@ -36,9 +36,9 @@ impl Transfer {
     /// A segment is made: it is counted, and what it carried may be all there was.
     #[inline(always)]
     pub(in crate::conn) fn on_made(&mut self, cx: &mut Context, slices: &Slices, gso_size: u16) {
-        let segs = segments(slices.octets(), gso_size);
+        let segs = segments(slices.bytes(), gso_size);
         cx.counters.out_segs += segs;
-        self.tcb.stats.tally.on_sent(slices.octets(), segs, cx.tick);
+        self.tcb.stats.tally.on_sent(slices.bytes(), segs, cx.tick);
         if self.tcb.sender.is_send_share_limited()
             || self.tcb.stats.cold.unsent_low_water().is_some()
         {
@@ -72,7 +72,7 @@ impl Transfer {
             outgoing.ack = SeqNum::new(0);
             self.tcb.unscaled_window().to_raw(WindowScale::ZERO)
         };
-        if self.tcb.sender.on_syn_made(cx, slices.octets()) {
+        if self.tcb.sender.on_syn_made(cx, slices.bytes()) {
             cold_path();
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
@@ -114,7 +114,7 @@ impl Transfer {
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
-                self.tcb.stats.cold.count_sent_again(again.min(slices.octets()), segs);
+                self.tcb.stats.cold.count_sent_again(again.min(slices.bytes()), segs);
                 if head.seq == self.tcb.sender.seq().una {
                     self.restart_retransmission(cx);
                 }

@@ -34,7 +34,7 @@ fn a_chunk_of_which_all_was_dropped_is_lent_again() {
     assert_ne!(second.as_ptr(), at, "its first part is held");
     drop(front);
     assert_eq!(pool.take(60_000).as_ptr(), at);
-    assert_eq!(pool.octets(), 128 << 10);
+    assert_eq!(pool.bytes(), 128 << 10);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn stream_read_as_it_comes_allocates_only_its_first_chunks() {
         let burst: Vec<_> = (0..8).map(|_| text(&mut pool, 60_000)).collect();
         drop(burst);
     }
-    assert_eq!(pool.octets(), 8 * (64 << 10));
+    assert_eq!(pool.bytes(), 8 * (64 << 10));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn chunks_that_are_held_do_not_keep_others_from_being_found() {
         drop(text(&mut pool, 60_000));
     }
     // Those that are held are asked in vain now and then, and given up in the end.
-    assert!(pool.octets() <= 16 * (64 << 10), "{}", pool.octets());
+    assert!(pool.bytes() <= 16 * (64 << 10), "{}", pool.bytes());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn beyond_its_bound_a_pool_forgets_what_it_lent_first() {
     let mut pool = ChunkPool::default();
     pool.set_most(256 << 10);
     let held: Vec<_> = (0..100).map(|_| text(&mut pool, 60_000)).collect();
-    assert_eq!(pool.octets(), 256 << 10);
+    assert_eq!(pool.bytes(), 256 << 10);
     assert!(held.iter().all(|text| text.iter().all(|byte| *byte == 7)), "the text stays");
 }
 
@@ -93,7 +93,7 @@ fn reader_has_chunks_amid_flood_of_text_that_is_held() {
         let mut honest = pool.take(60_000);
         assert!(honest.is_empty() && honest.capacity() >= 60_000, "{burst}");
         honest.extend_from_slice(&[8; 60_000]);
-        assert!(pool.octets() <= 1 << 20, "{burst}");
+        assert!(pool.bytes() <= 1 << 20, "{burst}");
         assert!(honest.iter().all(|byte| *byte == 8), "{burst}");
         assert!(held.iter().all(|text| text[0] == 7 && text[59_999] == 7), "{burst}");
         // What was read is used again, as the first ones went beyond the bound.
@@ -104,11 +104,11 @@ fn reader_has_chunks_amid_flood_of_text_that_is_held() {
     // Those that are held for long are left to their holders. What is counted is what there is.
     (0..1_000).for_each(|_| drop(text(&mut pool, 60_000)));
     let chunks = pool.sizes.iter().enumerate().map(|(at, chunks)| chunks.len() << (12 + at));
-    assert_eq!(chunks.sum::<usize>(), pool.octets());
+    assert_eq!(chunks.sum::<usize>(), pool.bytes());
     drop(held);
     for _ in 0..100 {
         drop(text(&mut pool, 60_000));
-        assert!(pool.octets() <= 1 << 20);
+        assert!(pool.bytes() <= 1 << 20);
     }
 }
 
@@ -120,7 +120,7 @@ fn large_chunk_replaces_many_small_ones_beyond_the_bound() {
     for bytes in [4_096, 8_192, 65_536, 16_384, 32_768, 4_096, 65_536] {
         for _ in 0..256 {
             held.push(text(&mut pool, bytes));
-            assert!(pool.octets() <= 1 << 20, "{} with chunks of {bytes}", pool.octets());
+            assert!(pool.bytes() <= 1 << 20, "{} with chunks of {bytes}", pool.bytes());
         }
     }
     drop(held);
@@ -129,7 +129,7 @@ fn large_chunk_replaces_many_small_ones_beyond_the_bound() {
     for _ in 0..64 {
         drop(text(&mut pool, 4_096));
     }
-    assert!(pool.octets() <= 128 << 10, "{}", pool.octets());
+    assert!(pool.bytes() <= 128 << 10, "{}", pool.bytes());
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn what_was_not_needed_between_two_looks_is_given_back() {
     let mut pool = ChunkPool::default();
     drop((0..100).map(|_| text(&mut pool, 60_000)).collect::<Vec<_>>());
     while pool.trim() {}
-    assert_eq!(pool.octets(), 100 * (64 << 10), "all were needed since the last look");
+    assert_eq!(pool.bytes(), 100 * (64 << 10), "all were needed since the last look");
     let use_two = |pool: &mut ChunkPool| {
         for _ in 0..200 {
             drop([text(pool, 60_000), text(pool, 60_000)]);
@@ -147,7 +147,7 @@ fn what_was_not_needed_between_two_looks_is_given_back() {
     while pool.trim() {}
     use_two(&mut pool);
     while pool.trim() {}
-    assert!(pool.octets() <= 4 * (64 << 10), "two were needed since: {}", pool.octets());
+    assert!(pool.bytes() <= 4 * (64 << 10), "two were needed since: {}", pool.bytes());
     let held = text(&mut pool, 60_000);
     while pool.trim() {}
     while pool.trim() {}
@@ -168,7 +168,7 @@ fn what_went_since_nobody_needed_it_does_not_go_twice() {
     pool.set_most(64 << 10);
     drop((0..4).map(|_| text(&mut pool, 5_000)).collect::<Vec<_>>());
     while pool.trim() {}
-    assert!(pool.octets() <= 64 << 10, "{}", pool.octets());
+    assert!(pool.bytes() <= 64 << 10, "{}", pool.bytes());
     while pool.trim() {}
     while pool.trim() {}
     assert!(pool.is_empty());

@@ -12,7 +12,7 @@ use whimbrel_base::packet::{MAX_SLICES, Slices};
 fn slice(buffer: &mut SendBuffer, offset: u32, len: u32) -> Slices {
     let mut slices = Slices::new();
     let taken = buffer.slice(offset, len, &mut slices);
-    assert_eq!(taken, slices.octets());
+    assert_eq!(taken, slices.bytes());
     slices
 }
 
@@ -23,7 +23,7 @@ fn large_writes_are_kept_by_reference() {
     buffer.push(written.clone());
     let slices = slice(&mut buffer, 1_000, 1_460);
     assert_eq!(slices.as_slice()[0].as_ptr(), written[1_000..].as_ptr());
-    assert_eq!(slices.octets(), 1_460);
+    assert_eq!(slices.bytes(), 1_460);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn small_writes_are_gathered() {
         buffer.push(Bytes::copy_from_slice(&[byte as u8]));
     }
     let slices = slice(&mut buffer, 0, 1_460);
-    assert_eq!(slices.octets(), 1_460);
+    assert_eq!(slices.bytes(), 1_460);
     assert!(slices.as_slice().len() <= 2, "{} slices", slices.as_slice().len());
 }
 
@@ -59,7 +59,7 @@ fn a_slice_ends_where_its_places_do() {
     for _ in 0..30 {
         buffer.push(Bytes::from(std::vec![1; 600]));
     }
-    assert_eq!(slice(&mut buffer, 100, 65_000).octets(), 500 + 17 * 600);
+    assert_eq!(slice(&mut buffer, 100, 65_000).bytes(), 500 + 17 * 600);
 }
 
 #[test]

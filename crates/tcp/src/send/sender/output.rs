@@ -42,7 +42,7 @@ impl SendRange {
 
     /// Bytes of text in the range, 0 for a FIN alone.
     #[inline]
-    pub const fn octets(self) -> u32 {
+    pub const fn bytes(self) -> u32 {
         self.packed.get() >> Self::LEN_AT
     }
 
@@ -155,9 +155,9 @@ impl Sender {
         let most = self.most_text(self.urgent_end(Some(queue)).is_some(), max_text);
         let range = self.lost_range(queue, most.min(room))?;
         // Whole segments: less than one only if no more of it is lost.
-        let odd = odd_part(range.octets(), mss);
-        let is_whole = odd == 0 || self.lost_range(queue, mss)?.octets() == range.octets();
-        let len = if is_whole || range.fin() { range.octets() } else { range.octets() - odd };
+        let odd = odd_part(range.bytes(), mss);
+        let is_whole = odd == 0 || self.lost_range(queue, mss)?.bytes() == range.bytes();
+        let len = if is_whole || range.fin() { range.bytes() } else { range.bytes() - odd };
         (len > 0 || range.fin()).then_some(SendRange::new(range.seq, len, range.fin()))
     }
 
@@ -263,8 +263,8 @@ impl Sender {
         }
         if early && queued(queue) > 0 {
             // The FIN behind it waits until our SYN is acknowledged.
-            let range = self.judge_text(queue, max_text).filter(|range| range.octets() > 0)?;
-            return Some(SendRange::new(range.seq, range.octets(), false));
+            let range = self.judge_text(queue, max_text).filter(|range| range.bytes() > 0)?;
+            return Some(SendRange::new(range.seq, range.bytes(), false));
         }
         // RFC 9293 3.10.4, SYN-RECEIVED: "If no SENDs have been issued and there is no pending data to
         // send, then form a FIN segment and send it (...); otherwise, queue for processing after
@@ -421,11 +421,11 @@ impl Sender {
         }
         // A FIN goes again which left while nothing was buffered: no flight has it.
         let in_flight = |queue: &&mut SendQueue| {
-            range.octets() > 0 || !queue.flight.is_empty() || self.is_idle()
+            range.bytes() > 0 || !queue.flight.is_empty() || self.is_idle()
         };
         let Some(queue) = queue.filter(in_flight) else { return self.make_lone_fin(cx, range) };
         let (mut head, end) = self.take_range(range, queue, slices);
-        let (len, mss) = (slices.octets(), u32::from(self.mss));
+        let (len, mss) = (slices.bytes(), u32::from(self.mss));
         if len > mss {
             head.gso_size = self.mss;
         }
@@ -567,18 +567,17 @@ impl Sender {
     ) -> (Head, SeqNum) {
         // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
         // is no more queued data to be sent) (MUST-61)".
-        let is_last =
-            range.octets() > 0 && range.seq + range.octets() == self.text_end(Some(queue));
-        if range.octets() > 0 {
-            queue.text.slice(range.seq.offset_from(self.text_start()), range.octets(), slices);
+        let is_last = range.bytes() > 0 && range.seq + range.bytes() == self.text_end(Some(queue));
+        if range.bytes() > 0 {
+            queue.text.slice(range.seq.offset_from(self.text_start()), range.bytes(), slices);
         }
         let mss = u32::from(self.mss);
-        if slices.octets() < range.octets() && slices.octets() > mss {
+        if slices.bytes() < range.bytes() && slices.bytes() > mss {
             // The places ran out in the middle.
             end_on_segment(slices, mss);
         }
-        let len = slices.octets();
-        let is_whole = len == range.octets();
+        let len = slices.bytes();
+        let is_whole = len == range.bytes();
         let mut flags = TcpFlags::ACK;
         if is_whole && is_last {
             flags |= TcpFlags::PSH;
@@ -594,7 +593,7 @@ impl Sender {
     /// Takes a FIN without text, where nothing is buffered.
     #[inline]
     fn take_lone_fin(&mut self, range: SendRange) -> (Head, SeqNum) {
-        debug_assert_eq!(range.octets(), 0, "without a queue there is no text");
+        debug_assert_eq!(range.bytes(), 0, "without a queue there is no text");
         let mut flags = TcpFlags::ACK;
         if range.fin() {
             self.flags.set(Flags::FIN_SENT);
@@ -613,7 +612,7 @@ const fn odd_part(bytes: u32, mss: u32) -> u32 {
 /// Keeps full segments of `mss` bytes.
 #[inline(never)]
 fn end_on_segment(slices: &mut Slices, mss: u32) {
-    slices.truncate(slices.octets() - slices.octets() % mss);
+    slices.truncate(slices.bytes() - slices.bytes() % mss);
 }
 
 /// The number of segments a device makes of `bytes` of text.

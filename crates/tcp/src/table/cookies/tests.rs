@@ -6,8 +6,8 @@ use whimbrel_wire::{Address, Endpoint, Flow, Mss, SeqNum, WindowScale};
 
 use super::{Carried, CookieTerms, Cookies, Membership};
 
-const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
-const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
+const HOST: Address = Address::from_v4_bytes([192, 0, 2, 1]);
+const PEER: Address = Address::from_v4_bytes([198, 51, 100, 7]);
 const FLOW: Flow = Flow { local: Endpoint::new(HOST, 80), remote: Endpoint::new(PEER, 4_000) };
 const MADE: Instant = Instant::from_millis(1_000_000);
 const MSS: Mss = Mss::new(1_460);

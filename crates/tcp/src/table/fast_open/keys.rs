@@ -78,9 +78,9 @@ impl fmt::Debug for FastOpenKeys {
 /// The length of what is hashed tells the families apart.
 fn code(prf: &SipHasher24, local: &Address, remote: &Address) -> [u8; 8] {
     let hash = if local.is_v4() {
-        prf.hash([remote.v4_octets(), local.v4_octets()].as_flattened())
+        prf.hash([remote.v4_bytes(), local.v4_bytes()].as_flattened())
     } else {
-        prf.hash([*remote.octets(), *local.octets()].as_flattened())
+        prf.hash([*remote.as_bytes(), *local.as_bytes()].as_flattened())
     };
     hash.to_le_bytes()
 }

@@ -47,9 +47,9 @@ impl FlowHasher {
         local_index: u16,
     ) -> FlowHash {
         let host = match remote.family() {
-            Family::V4 => u64::from(u32::from_le_bytes(remote.v4_octets())),
+            Family::V4 => u64::from(u32::from_le_bytes(remote.v4_bytes())),
             Family::V6 => {
-                let address = u128::from_le_bytes(*remote.octets());
+                let address = u128::from_le_bytes(*remote.as_bytes());
                 multiply([address as u64, (address >> 64) as u64], self.address)
             }
         };

@@ -175,8 +175,8 @@ fn every_record_is_found_at_each_step_of_a_migration() {
 #[test]
 fn the_hash_depends_on_every_part_of_the_flow_and_on_the_key() {
     let hasher = FlowHasher::new(&Key([1; 16]));
-    let remote = Address::from_v4_octets([192, 0, 2, 1]);
-    let other = Address::from_v4_octets([192, 0, 2, 2]);
+    let remote = Address::from_v4_bytes([192, 0, 2, 1]);
+    let other = Address::from_v4_bytes([192, 0, 2, 2]);
     let hash = hasher.hash(&remote, 1, 2, 3);
     assert_eq!(hash, hasher.hash(&remote, 1, 2, 3));
     assert_ne!(hash, hasher.hash(&other, 1, 2, 3));
@@ -189,10 +189,10 @@ fn the_hash_depends_on_every_part_of_the_flow_and_on_the_key() {
 fn flows_that_differ_by_little_are_spread_as_by_chance() {
     type Flow = fn(u32) -> (Address, u16, u16);
     const fn v4(bits: u32) -> Address {
-        Address::from_v4_octets(bits.to_be_bytes())
+        Address::from_v4_bytes(bits.to_be_bytes())
     }
     const fn v6(bits: u128) -> Address {
-        Address::from_octets(bits.to_be_bytes())
+        Address::from_bytes(bits.to_be_bytes())
     }
     let kinds: [(&str, Flow); 8] = [
         ("the next port", |n| (v4(0xc000_0201 + (n >> 15)), n as u16 & 0x7fff, 80)),
@@ -332,7 +332,7 @@ fn measure_look_ups() {
 
 fn measure_hash() {
     let hasher = FlowHasher::new(&Key([7; 16]));
-    let remote = Address::from_v4_octets([192, 0, 2, 1]);
+    let remote = Address::from_v4_bytes([192, 0, 2, 1]);
     let start = Instant::now();
     let mut sum = 0_u64;
     for number in 0..10_000_000_u32 {

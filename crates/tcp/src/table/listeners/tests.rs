@@ -6,12 +6,12 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::{AcceptQueueFull, EndpointInUse, Families, Listener, ListenerStats, Listeners};
 
-const ANY_V4: Address = Address::from_v4_octets([0; 4]);
-const ANY_V6: Address = Address::from_octets([0; 16]);
-const HOST_V4: Address = Address::from_v4_octets([192, 0, 2, 1]);
-const OTHER_V4: Address = Address::from_v4_octets([192, 0, 2, 2]);
+const ANY_V4: Address = Address::from_v4_bytes([0; 4]);
+const ANY_V6: Address = Address::from_bytes([0; 16]);
+const HOST_V4: Address = Address::from_v4_bytes([192, 0, 2, 1]);
+const OTHER_V4: Address = Address::from_v4_bytes([192, 0, 2, 2]);
 const HOST_V6: Address =
-    Address::from_octets([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    Address::from_bytes([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 
 fn at(addr: Address) -> Endpoint {
     Endpoint::new(addr, 80)

@@ -12,10 +12,10 @@ use crate::{Counters, Tunables};
 
 mod many;
 
-pub(super) const HOST: Address = Address::from_v4_octets([192, 0, 2, 1]);
+pub(super) const HOST: Address = Address::from_v4_bytes([192, 0, 2, 1]);
 
 pub(super) const fn server(last_byte: u8) -> Endpoint {
-    Endpoint::new(Address::from_v4_octets([198, 51, 100, last_byte]), 80)
+    Endpoint::new(Address::from_v4_bytes([198, 51, 100, last_byte]), 80)
 }
 
 fn range(first: u16, last: u16) -> PortRange {

@@ -21,7 +21,7 @@ struct Host {
 impl Host {
     fn new(tunables: &Tunables) -> Self {
         let mut listeners = Listeners::new();
-        let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
+        let at = Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 80);
         let listener = listeners.add(at, Families::Own, 1000).unwrap();
         Self { cache: SynCache::new(tunables, &Secrets::from_seed(1).flows), listeners, listener }
     }
@@ -29,7 +29,7 @@ impl Host {
     fn entry(&self, port: u16) -> SynEntry {
         let syn = TcpHeader { src_port: port, flags: TcpFlags::SYN, ..TcpHeader::default() };
         let open = PassiveOpen {
-            remote: Address::from_v4_octets([198, 51, 100, 7]),
+            remote: Address::from_v4_bytes([198, 51, 100, 7]),
             local_index: 0,
             listener: self.listener.index(),
             iss: SeqNum::new(1),
@@ -215,7 +215,7 @@ fn at_the_bound_in_all_a_syn_is_refused_and_told_the_knob() {
 #[test]
 fn syn_at_bound_of_its_listener_is_refused_and_others_are_not() {
     let mut host = Host::new(&Tunables::default());
-    let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 81);
+    let at = Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 81);
     let busy =
         core::mem::replace(&mut host.listener, host.listeners.add(at, Families::Own, 1).unwrap());
     let indices: Vec<u32> = (0..16).map(|port| host.insert(port, 0).unwrap()).collect();
@@ -271,7 +271,7 @@ fn eviction_prefers_old_entries_and_is_unpredictable() {
 fn at_the_bound_of_a_listener_one_of_its_own_makes_room() {
     let mut host = Host::new(&Tunables::default());
     host.insert(99, 0).unwrap();
-    let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 81);
+    let at = Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 81);
     let busy =
         core::mem::replace(&mut host.listener, host.listeners.add(at, Families::Own, 1).unwrap());
     for port in 0..16 {
@@ -351,7 +351,7 @@ fn removing_what_is_not_there_changes_nothing() {
 fn an_entry_costs_64_bytes_and_little_more() {
     let mut host = Host::new(&Tunables { max_syn_entries: 65_536, ..Tunables::default() });
     host.listeners.remove(host.listener);
-    let at = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
+    let at = Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 80);
     host.listener = host.listeners.add(at, Families::Own, 65_536).unwrap();
     let indices: Vec<u32> = (0..10_240).map(|port| host.insert(port, 0).unwrap()).collect();
     let each = host.cache.memory() / 10_240;

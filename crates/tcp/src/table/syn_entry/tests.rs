@@ -9,7 +9,7 @@ use crate::tunables::MissingTimestamps;
 use crate::{DropReason, Reply, RxSegment, Tunables};
 use whimbrel_base::packet::{Payload, SegMeta};
 
-const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
+const PEER: Address = Address::from_v4_bytes([198, 51, 100, 7]);
 const IRS: SeqNum = SeqNum::new(u32::MAX);
 const ISS: SeqNum = SeqNum::new(5_000);
 const WINDOW: WindowSize = WindowSize::new(65_535);
@@ -134,7 +134,7 @@ mod negotiation {
     fn what_a_peer_without_an_mss_option_takes_is_a_tunable() {
         let tunables =
             Tunables { default_mss_v4: 1_300, default_mss_v6: 1_100, ..Tunables::default() };
-        for (remote, mss) in [(PEER, 1_300), (Address::from_octets([0x20; 16]), 1_100)] {
+        for (remote, mss) in [(PEER, 1_300), (Address::from_bytes([0x20; 16]), 1_100)] {
             let open = PassiveOpen { remote, ..open() };
             let entry = SynEntry::from_syn(&syn(TcpOptions::default()), open, &tunables);
             assert_eq!(entry.mss(), Mss::new(mss));
@@ -143,7 +143,7 @@ mod negotiation {
 
     #[test]
     fn ipv6_without_an_mss_option_defaults_to_1220() {
-        let remote = Address::from_octets([0x20; 16]);
+        let remote = Address::from_bytes([0x20; 16]);
         let open = PassiveOpen { remote, ..open() };
         let entry = SynEntry::from_syn(&syn(TcpOptions::default()), open, &Tunables::default());
         assert_eq!(entry.mss(), Mss::DEFAULT_V6);

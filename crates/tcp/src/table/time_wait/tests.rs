@@ -16,7 +16,7 @@ pub(super) const TS_RECENT: u32 = 0xffff_ffff;
 
 fn ended(ts_recent: Option<u32>) -> Ended {
     Ended {
-        remote: Address::from_v4_octets([192, 0, 2, 1]),
+        remote: Address::from_v4_bytes([192, 0, 2, 1]),
         remote_port: 40_000,
         local_port: 80,
         local_index: 3,
@@ -52,7 +52,7 @@ fn a_record_remembers_what_it_was_told() {
     for ts_recent in [None, Some(0), Some(77)] {
         assert_eq!(TimeWait::new(ended(ts_recent), Tick::new(5)).ended(), ended(ts_recent));
     }
-    let remote = Address::from_v4_octets([192, 0, 2, 1]);
+    let remote = Address::from_v4_bytes([192, 0, 2, 1]);
     assert!(plain().is_flow(&remote, 40_000, 80, 3));
     assert!(!plain().is_flow(&remote, 40_000, 80, 4));
     assert!(!plain().is_flow(&remote, 80, 40_000, 3));

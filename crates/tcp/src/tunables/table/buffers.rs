@@ -11,7 +11,7 @@ macro_rules! buffers {
 
         /// The size of a new connection's send buffer, where its application asks for none: it grows from
         /// there with what may be in flight.
-        send_buffer: u32 = 256 << 10, "buffers.send", Unit::Octets => {
+        send_buffer: u32 = 256 << 10, "buffers.send", Unit::Bytes => {
             also: "net.inet.tcp.sendspace", "tcp_xmit_hiwat", "TCP_SND_BUF";
             range: 2 << 10 ..= 1 << 30;
             rfc: "RFC 9293 3.8.6.2.1";
@@ -21,7 +21,7 @@ macro_rules! buffers {
 
         /// The largest send buffer that a connection comes to have by itself: twice what may be in flight is
         /// what it has, if its floor is less.
-        send_buffer_max: u32 = 64 << 20, "buffers.send.max", Unit::Octets => {
+        send_buffer_max: u32 = 64 << 20, "buffers.send.max", Unit::Bytes => {
             also: "net.core.wmem_max", "net.inet.tcp.sendbuf_max";
             range: 2 << 10 ..= 1 << 30;
             rfc: "RFC 9293 3.8.6.2.1";
@@ -40,7 +40,7 @@ macro_rules! buffers {
         /// Text that all other connections of a shard hold, above which a connection refused room may have only
         /// a share of its send buffer unsent. The share is 32 KiB, or a quarter of what is in flight if that is
         /// more. The default fits the caches of a core, 1 to 2 MiB. `TCP_NOTSENT_LOWAT` takes precedence.
-        send_crowd: u32 = 2 << 20, "buffers.send.crowd", Unit::Octets => {
+        send_crowd: u32 = 2 << 20, "buffers.send.crowd", Unit::Bytes => {
             range: 0 ..= 1 << 30;
             rfc: "RFC 9293 3.9.1.2";
             low: "applications with much to send are woken for less of it.";
@@ -50,7 +50,7 @@ macro_rules! buffers {
         /// The size of a new connection's receive buffer, where its application asks for none, and so the
         /// window that it announces at first: it grows from there with what the application reads in a round
         /// trip. Memory is held by what arrives, not by the size.
-        recv_buffer: u32 = 256 << 10, "buffers.recv", Unit::Octets => {
+        recv_buffer: u32 = 256 << 10, "buffers.recv", Unit::Bytes => {
             also: "net.inet.tcp.recvspace", "tcp_recv_hiwat", "TCP_WND";
             range: 2 << 10 ..= 1 << 30;
             rfc: "RFC 9293 3.8.6.2.2";
@@ -60,7 +60,7 @@ macro_rules! buffers {
 
         /// The largest receive buffer that a connection comes to have by itself: the window scale is chosen
         /// for it, once and for all, also where an application asks for less.
-        recv_buffer_max: u32 = 64 << 20, "buffers.recv.max", Unit::Octets => {
+        recv_buffer_max: u32 = 64 << 20, "buffers.recv.max", Unit::Bytes => {
             also: "net.core.rmem_max", "net.inet.tcp.recvbuf_max", "kern.ipc.maxsockbuf";
             range: 2 << 10 ..= 1 << 30;
             rfc: "RFC 7323 2.3";
@@ -84,7 +84,7 @@ macro_rules! buffers {
         /// are kept for it. From 100 % on each connection gets four segments of window and an initial window of
         /// send buffer, half-open entries become cookies (unless those are off: entries have a bound of their
         /// own), and each new record in TIME-WAIT replaces another.
-        mem_budget: u64 = 1 << 30, "mem.budget", Unit::Octets => {
+        mem_budget: u64 = 1 << 30, "mem.budget", Unit::Bytes => {
             range: 1 << 20 ..= 1 << 42;
             rfc: "RFC 9293 3.8.6.2.2";
             low: "a few fast peers slow all others down.";

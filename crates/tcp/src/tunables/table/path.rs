@@ -15,7 +15,7 @@ macro_rules! path {
         }
 
         /// The MSS of an IPv4 peer that announces none.
-        default_mss_v4: u16 = 536, "mss.default.v4", Unit::Octets => {
+        default_mss_v4: u16 = 536, "mss.default.v4", Unit::Bytes => {
             also: "net.inet.tcp.mssdflt", "tcp_mss_def_ipv4", "TCP_MSS";
             range: 48 ..= 65_495;
             rfc: "RFC 9293 3.7.1";
@@ -24,7 +24,7 @@ macro_rules! path {
         }
 
         /// The MSS of an IPv6 peer that announces none.
-        default_mss_v6: u16 = 1_220, "mss.default.v6", Unit::Octets => {
+        default_mss_v6: u16 = 1_220, "mss.default.v6", Unit::Bytes => {
             also: "net.inet.tcp.v6mssdflt", "tcp_mss_def_ipv6";
             range: 48 ..= 65_475;
             rfc: "RFC 9293 3.7.1";
@@ -34,7 +34,7 @@ macro_rules! path {
 
         /// The least that segments are cut to, options included, whatever the peer announces or a
         /// router reports.
-        least_mss: u16 = 48, "net.ipv4.tcp_min_snd_mss", Unit::Octets => {
+        least_mss: u16 = 48, "net.ipv4.tcp_min_snd_mss", Unit::Bytes => {
             also: "net.inet.tcp.minmss";
             range: 48 ..= 536;
             rfc: "RFC 9293 3.7.1";

@@ -15,7 +15,7 @@ use crate::transport::{ConnectOptions, TransportEvent};
 fn running(streams: u32, rate: Option<u64>) -> (Bulk<TestTransport>, TestTransport) {
     let second = Duration::from_secs(1);
     let plan = TransferPlan {
-        target: Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80),
+        target: Endpoint::new(Address::from_v4_bytes([192, 0, 2, 1]), 80),
         destinations: Vec::new(),
         direction: Direction::Send,
         streams,

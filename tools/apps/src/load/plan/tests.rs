@@ -4,7 +4,7 @@ use super::*;
 fn parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
     let second = Duration::from_secs(1);
     let whole = LoadPlan {
-        target: Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 80),
+        target: Endpoint::new(Address::from_v4_bytes([127, 0, 0, 1]), 80),
         destinations: Vec::new(),
         exchange: Exchange { request: Bytes::new(), answer: ResponseEnd::Bytes(1) },
         connections: 11,

@@ -10,7 +10,7 @@ mod outputs;
 
 fn exchange() -> LoggedExchange {
     LoggedExchange {
-        peer: Some(Endpoint::new(Address::from_v4_octets([10, 9, 0, 1]), 4711)),
+        peer: Some(Endpoint::new(Address::from_v4_bytes([10, 9, 0, 1]), 4711)),
         request: b"GET /a HTTP/1.1".to_vec(),
         referer: None,
         agent: Some(b"curl/8.5.0".to_vec()),

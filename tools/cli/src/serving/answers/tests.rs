@@ -8,7 +8,7 @@ use crate::wrap::WIDTH;
 
 /// A shard that received a segment without a listener.
 fn shard() -> Shard {
-    let addr = Address::from_v4_octets([10, 9, 0, 2]);
+    let addr = Address::from_v4_bytes([10, 9, 0, 2]);
     let config = ShardConfig {
         tunables: Default::default(),
         secrets: Secrets::from_seed(1),

@@ -156,7 +156,7 @@ impl Siege {
             if self.goes_on(begun) {
                 let now = self.clock.now();
                 self.honest.set_now(now);
-                let server = Endpoint::new(Address::from_v4_octets(SERVER), 80);
+                let server = Endpoint::new(Address::from_v4_bytes(SERVER), 80);
                 let handle = self.honest.connect(server, None).unwrap();
                 let mut request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
                 self.honest.send(handle, &mut request).unwrap();
@@ -183,8 +183,8 @@ impl Siege {
         let now = self.clock.now();
         let deliver = &mut |frames: &[RxFrame<'_>]| {
             for frame in frames {
-                let Ok((ip, payload)) = IpHeader::parse(frame.octets) else { continue };
-                if ip.dst == Address::from_v4_octets(HONEST) {
+                let Ok((ip, payload)) = IpHeader::parse(frame.bytes) else { continue };
+                if ip.dst == Address::from_v4_bytes(HONEST) {
                     honest.rx(now, &[*frame]);
                 } else if let Ok((header, _)) = TcpHeader::parse(payload)
                     && header.dst_port == port
@@ -253,7 +253,7 @@ fn forge(tx: &mut TxSegment, mut header: TcpHeader, len: usize) {
     let whole = tcp_len + len;
     let ip = Ipv4Header::new(HOSTILE.into(), SERVER.into(), Protocol::TCP, whole);
     ip.emit(room);
-    let (src, dst) = (Address::from_v4_octets(HOSTILE), Address::from_v4_octets(SERVER));
+    let (src, dst) = (Address::from_v4_bytes(HOSTILE), Address::from_v4_bytes(SERVER));
     let segment = &mut room[Ipv4Header::LEN..Ipv4Header::LEN + tcp_len];
     let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, whole as u32).add_bytes(segment);
     TcpHeader::set_checksum(segment, sum.add_bytes(&text).finish());

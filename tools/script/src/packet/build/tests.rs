@@ -5,7 +5,7 @@ use super::super::super::setup::{Dialect, IpVersion};
 use super::*;
 
 fn flow() -> FlowState {
-    let end = |last, port| Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), port);
+    let end = |last, port| Endpoint::new(Address::from_v4_bytes([10, 0, 0, last]), port);
     let mut flow = FlowState::new(Flow { local: end(1, 80), remote: end(2, 4000) });
     flow.local_isn = Some(SeqNum::new(0xffff_fff0));
     flow.remote_isn = Some(SeqNum::new(123));

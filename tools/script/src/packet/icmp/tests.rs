@@ -5,7 +5,7 @@ use super::*;
 
 fn flow(v6: bool) -> FlowState {
     let address = |last| match v6 {
-        false => Address::from_v4_octets([10, 0, 0, last]),
+        false => Address::from_v4_bytes([10, 0, 0, last]),
         true => core::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(last)).into(),
     };
     let (local, remote) = (Endpoint::new(address(1), 80), Endpoint::new(address(2), 4000));
@@ -48,7 +48,8 @@ fn frag_needed_quotes_the_live_segment() {
 fn packet_too_big_has_a_correct_checksum() {
     let packet = about_live(&written("packet_too_big", None), &flow(true)).unwrap();
     let (_, payload) = IpHeader::parse(&packet).unwrap();
-    let [src, dst] = [flow(true).live.remote, flow(true).live.local].map(|end| *end.addr.octets());
+    let [src, dst] =
+        [flow(true).live.remote, flow(true).live.local].map(|end| *end.addr.as_bytes());
     let Ok(Icmpv6Message::PacketTooBig { mtu, quoted }) =
         Icmpv6Message::parse(src.into(), dst.into(), payload)
     else {

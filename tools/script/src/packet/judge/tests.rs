@@ -7,7 +7,7 @@ use super::super::super::setup::{Dialect, IpVersion};
 use super::*;
 
 fn segment(flags: TcpFlags, seq: u32, ack: u32, text: &[u8]) -> Segment {
-    let end = |last, port| Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), port);
+    let end = |last, port| Endpoint::new(Address::from_v4_bytes([10, 0, 0, last]), port);
     Segment {
         src: end(1, 80),
         dst: end(2, 4000),

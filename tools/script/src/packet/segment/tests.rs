@@ -4,7 +4,7 @@ use super::*;
 
 fn segment(v6: bool) -> Segment {
     let address = |last| match v6 {
-        false => Address::from_v4_octets([10, 0, 0, last]),
+        false => Address::from_v4_bytes([10, 0, 0, last]),
         true => core::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, u16::from(last)).into(),
     };
     Segment {

@@ -92,8 +92,8 @@ pub(super) fn segment(
     TcpHeader::set_checksum(&mut tcp, checksum);
     let mut packet = vec![0; Ipv4Header::LEN];
     let ip = Ipv4Header::new(
-        remote.v4_octets().into(),
-        local.v4_octets().into(),
+        remote.v4_bytes().into(),
+        local.v4_bytes().into(),
         WireProtocol::TCP,
         tcp.len(),
     );

@@ -11,7 +11,7 @@ use crate::shard_host::ShardHost;
 
 /// The window, its scale and the order of options on the SYN of a profile.
 fn syn(profile: &str) -> (u16, u8, Vec<u8>) {
-    let v4 = Address::from_v4_octets;
+    let v4 = Address::from_v4_bytes;
     let network = Network {
         local: v4([192, 168, 0, 1]),
         prefix_len: 16,

@@ -103,7 +103,7 @@ impl Addresses {
 
 /// In the place of an address that was removed; nothing compares with it.
 const HOLE: InterfaceAddress =
-    InterfaceAddress { addr: Address::from_octets([0; 16]), prefix_len: 128 };
+    InterfaceAddress { addr: Address::from_bytes([0; 16]), prefix_len: 128 };
 /// Two places or fewer are compared one by one.
 const LEAST_WITH_HOLES: usize = 3;
 

@@ -23,6 +23,6 @@ pub(super) fn index_of(addr: &Address) -> Option<u16> {
 
 /// In the order of their numbers.
 static LOOPBACKS: [Address; 2] = [
-    Address::from_v4_octets([127, 0, 0, 1]),
-    Address::from_octets([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+    Address::from_v4_bytes([127, 0, 0, 1]),
+    Address::from_bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
 ];

@@ -73,12 +73,12 @@ fn the_source_is_near_the_destination_and_reaches_it() {
 
 pub(in crate::net::ip) fn any_address() -> impl Strategy<Value = Address> {
     prop_oneof![
-        any::<[u8; 4]>().prop_map(Address::from_v4_octets),
-        any::<[u8; 16]>().prop_map(Address::from_octets),
+        any::<[u8; 4]>().prop_map(Address::from_v4_bytes),
+        any::<[u8; 16]>().prop_map(Address::from_bytes),
         // Neighbours, so that prefixes matter.
-        (0u8..4, 0u8..4).prop_map(|(net, host)| Address::from_v4_octets([10, 0, net, host])),
+        (0u8..4, 0u8..4).prop_map(|(net, host)| Address::from_v4_bytes([10, 0, net, host])),
         (0u8..4, 0u8..4).prop_map(|(net, host)| {
-            Address::from_octets([0xfd, net, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host])
+            Address::from_bytes([0xfd, net, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host])
         }),
     ]
 }
@@ -90,7 +90,7 @@ fn any_hosts_address() -> impl Strategy<Value = Address> {
 
 /// Bit `at` of an address as its family counts them.
 fn bit(addr: &Address, at: usize) -> bool {
-    let bytes = addr.octets();
+    let bytes = addr.as_bytes();
     let family = if addr.family() == Family::V4 { &bytes[12..] } else { &bytes[..] };
     family[at / 8] & (0x80 >> (at % 8)) != 0
 }

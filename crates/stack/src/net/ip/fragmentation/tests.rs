@@ -63,7 +63,7 @@ fn joined(packets: &[Vec<u8>]) -> (Vec<u8>, u32) {
 }
 
 #[test]
-fn what_fits_leaves_whole_and_one_octet_more_in_two() {
+fn what_fits_leaves_whole_and_one_byte_more_in_two() {
     for (family, fits) in [(Family::V4, 1_480), (Family::V6, 1_460)] {
         let mut host = host(false);
         let whole = packets(&mut host, datagram(family, fits));
@@ -144,7 +144,7 @@ fn identifications_hide_number_of_packets_to_others() {
         let mut host = host(false);
         let first = identification(&mut host, one);
         for network in 0..100 {
-            identification(&mut host, Address::from_v4_octets([203, 0, network, 9]));
+            identification(&mut host, Address::from_v4_bytes([203, 0, network, 9]));
             identification(&mut host, addr(&std::format!("fd00:{network:x}::9")));
         }
         // RFC 7739 5.3: "a monotonically increasing sequence of Identification values for each

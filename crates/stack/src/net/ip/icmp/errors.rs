@@ -230,13 +230,13 @@ impl PacketEnds {
     fn of(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
             4 => {
-                let src = Address::from_v4_octets(*packet.get(12..)?.first_chunk()?);
-                let dst = Address::from_v4_octets(*packet.get(16..)?.first_chunk()?);
+                let src = Address::from_v4_bytes(*packet.get(12..)?.first_chunk()?);
+                let dst = Address::from_v4_bytes(*packet.get(16..)?.first_chunk()?);
                 Some(Self { src, dst })
             }
             6 => {
-                let src = Address::from_octets(*packet.get(8..)?.first_chunk()?);
-                let dst = Address::from_octets(*packet.get(24..)?.first_chunk()?);
+                let src = Address::from_bytes(*packet.get(8..)?.first_chunk()?);
+                let dst = Address::from_bytes(*packet.get(24..)?.first_chunk()?);
                 (!src.is_v4() && !dst.is_v4()).then_some(Self { src, dst })
             }
             _ => None,

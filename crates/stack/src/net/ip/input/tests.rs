@@ -109,8 +109,8 @@ fn a_wrong_checksum_is_found_unless_the_device_vouches_for_it() {
 /// An IPv4 packet with another source or destination, its header's sum mended.
 fn readdressed(src: Address, dst: Address) -> Vec<u8> {
     let mut bytes = packet(Family::V4, &header(), b"");
-    bytes[12..16].copy_from_slice(&src.v4_octets());
-    bytes[16..20].copy_from_slice(&dst.v4_octets());
+    bytes[12..16].copy_from_slice(&src.v4_bytes());
+    bytes[16..20].copy_from_slice(&dst.v4_bytes());
     bytes[10..12].fill(0);
     let checksum = whimbrel_wire::Sum::new().add_bytes(&bytes[..20]).finish();
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
@@ -211,7 +211,7 @@ fn whatever_is_martian_may_be_martian() {
     let firsts = (0..=255).flat_map(|first| middles.clone().map(move |middle| (first, middle)));
     let mut found = 0;
     let all = firsts.flat_map(|(first, (second, third))| {
-        (0..=255).map(move |last| Address::from_v4_octets([first, second, third, last]))
+        (0..=255).map(move |last| Address::from_v4_bytes([first, second, third, last]))
     });
     for src in all.chain([addr("192.0.2.11")]) {
         if host.is_martian(&src) {

@@ -15,8 +15,8 @@ impl Source {
         match addr.family() {
             Family::V4 => Self(*addr),
             Family::V6 => {
-                let network = u128::from_be_bytes(*addr.octets()) >> 64 << 64;
-                Self(Address::from_octets(network.to_be_bytes()))
+                let network = u128::from_be_bytes(*addr.as_bytes()) >> 64 << 64;
+                Self(Address::from_bytes(network.to_be_bytes()))
             }
         }
     }

@@ -228,7 +228,7 @@ proptest! {
             prop_assert!(reassembly.len() <= BOUNDS.datagrams && cost <= BOUNDS.bytes);
             for host in 0..6 {
                 let of_host = reassembly.datagrams.iter().filter(|(key, _)| {
-                    key.src == Address::from_v4_octets([192, 0, 2, host])
+                    key.src == Address::from_v4_bytes([192, 0, 2, host])
                 });
                 let costs: Vec<usize> = of_host.map(|(_, datagram)| datagram.cost()).collect();
                 prop_assert!(costs.len() <= BOUNDS.source_datagrams);

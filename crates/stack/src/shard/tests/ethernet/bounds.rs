@@ -186,9 +186,9 @@ fn nearly() -> impl Strategy<Value = Vec<u8>> {
     let change = (any::<prop::sample::Index>(), any::<u8>());
     let changed = (valid, prop::collection::vec(change, 0..3), 0..30usize).prop_map(
         |(mut bytes, changes, cut)| {
-            for (at, octet) in changes {
+            for (at, byte) in changes {
                 let at = at.index(bytes.len());
-                bytes[at] = octet;
+                bytes[at] = byte;
             }
             bytes.truncate(bytes.len() - cut.saturating_sub(25).min(bytes.len()));
             bytes

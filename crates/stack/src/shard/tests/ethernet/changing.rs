@@ -117,7 +117,7 @@ fn a_route_over_another_gateway_takes_the_next_packet() {
     for over in BOTH {
         let mut host = Host::new();
         let far = match over {
-            Over::V4 => whimbrel_wire::Address::from_v4_octets([192, 0, 2, 1]),
+            Over::V4 => whimbrel_wire::Address::from_v4_bytes([192, 0, 2, 1]),
             Over::V6 => std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
         };
         let way = |by| Route {

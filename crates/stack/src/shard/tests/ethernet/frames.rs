@@ -142,8 +142,8 @@ fn address_is_defended_once_in_10s_each_conflict_counted() {
 fn packets_for_other_networks_go_to_the_router() {
     for over in BOTH {
         let (network, far) = match over {
-            Over::V4 => (Address::from_v4_octets([0; 4]), Address::from_v4_octets([192, 0, 2, 1])),
-            Over::V6 => (Address::from_octets([0; 16]), {
+            Over::V4 => (Address::from_v4_bytes([0; 4]), Address::from_v4_bytes([192, 0, 2, 1])),
+            Over::V6 => (Address::from_bytes([0; 16]), {
                 std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()
             }),
         };
@@ -161,7 +161,7 @@ fn packets_for_other_networks_go_to_the_router() {
 #[test]
 fn what_has_no_route_is_dropped_and_counted() {
     let mut host = Host::new();
-    assert_eq!(host.take(&ping(Address::from_v4_octets([192, 0, 2, 1]), 1)), []);
+    assert_eq!(host.take(&ping(Address::from_v4_bytes([192, 0, 2, 1]), 1)), []);
     assert_eq!(host.counters().out_no_route, 1);
     assert_eq!(host.shard.next_deadline(), None);
 }

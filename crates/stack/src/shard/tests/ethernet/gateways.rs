@@ -28,7 +28,7 @@ fn host(over: Over) -> Host {
 /// A host beyond the gateways.
 fn far(over: Over) -> Address {
     match over {
-        Over::V4 => Address::from_v4_octets([192, 0, 2, 7]),
+        Over::V4 => Address::from_v4_bytes([192, 0, 2, 7]),
         Over::V6 => core::net::Ipv6Addr::new(0xfd01, 0, 0, 0, 0, 0, 0, 7).into(),
     }
 }

@@ -93,7 +93,7 @@ fn talking_hosts_probe_at_most_once_in_30s() {
 #[test]
 fn connect_to_absent_neighbour_is_soft_error() {
     let mut hosts = hosts();
-    let absent = whimbrel_wire::Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
+    let absent = whimbrel_wire::Endpoint::new(Address::from_v4_bytes([10, 0, 0, 77]), 80);
     let client = hosts.client.connect(absent, None).expect("a free port");
     hosts.run(Duration::from_secs(4));
     assert_eq!(hosts.client.soft_error(client), Some(SoftError::HostUnreachable));

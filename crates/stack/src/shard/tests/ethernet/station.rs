@@ -32,7 +32,7 @@ pub(super) fn station(number: u16) -> MacAddress {
 pub(super) fn address(over: Over, number: u16) -> Address {
     let [high, low] = number.to_be_bytes();
     match over {
-        Over::V4 => Address::from_v4_octets([10, 0, high, low]),
+        Over::V4 => Address::from_v4_bytes([10, 0, high, low]),
         Over::V6 => Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number).into(),
     }
 }
@@ -195,7 +195,7 @@ pub(super) fn arp(
     mac: MacAddress,
     target: u16,
 ) -> Vec<u8> {
-    let v4 = |number| Ipv4Addr::from(address(Over::V4, number).v4_octets());
+    let v4 = |number| Ipv4Addr::from(address(Over::V4, number).v4_bytes());
     let sender_ip = if number == 0 { Ipv4Addr::UNSPECIFIED } else { v4(number) };
     let packet = ArpPacket {
         operation,
@@ -236,7 +236,7 @@ pub(super) fn ping(from: Address, sequence: u16) -> Vec<u8> {
     if from.is_v4() {
         IcmpMessage::EchoRequest { identifier: 1, sequence, data }.emit(&mut icmp);
         let header =
-            Ipv4Header::new(from.v4_octets().into(), dst.v4_octets().into(), Protocol::ICMP, 16);
+            Ipv4Header::new(from.v4_bytes().into(), dst.v4_bytes().into(), Protocol::ICMP, 16);
         let mut packet = [0; 36];
         header.emit(&mut packet);
         packet[20..].copy_from_slice(&icmp);
@@ -307,5 +307,5 @@ fn read_ndp(ip: &IpHeader, message: &[u8], to: MacAddress) -> Sent {
 }
 
 pub(super) fn v6(addr: Address) -> Ipv6Addr {
-    Ipv6Addr::from(*addr.octets())
+    Ipv6Addr::from(*addr.as_bytes())
 }

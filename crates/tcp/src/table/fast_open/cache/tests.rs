@@ -10,8 +10,8 @@ const FIRST: Duration = Duration::from_secs(900);
 
 fn service(host: u32, port: u16) -> Service {
     Service {
-        local: Address::from_v4_octets([192, 0, 2, 1]),
-        remote: Endpoint::new(Address::from_v4_octets(host.to_be_bytes()), port),
+        local: Address::from_v4_bytes([192, 0, 2, 1]),
+        remote: Endpoint::new(Address::from_v4_bytes(host.to_be_bytes()), port),
     }
 }
 
@@ -29,7 +29,7 @@ fn cookie_serves_all_ports_of_its_server_and_the_last_counts() {
     cache.store(&service(1, 80), known(1, 1460));
     assert_eq!(cache.find(&service(1, 443)), Some(known(1, 1460)));
     assert_eq!(cache.find(&service(2, 80)), None);
-    let elsewhere = Service { local: Address::from_v4_octets([192, 0, 2, 2]), ..service(1, 80) };
+    let elsewhere = Service { local: Address::from_v4_bytes([192, 0, 2, 2]), ..service(1, 80) };
     assert_eq!(cache.find(&elsewhere), None);
     cache.store(&service(1, 80), known(2, 1400));
     assert_eq!(cache.find(&service(1, 80)), Some(known(2, 1400)));

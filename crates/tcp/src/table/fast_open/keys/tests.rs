@@ -4,9 +4,9 @@ use whimbrel_wire::tcp::FastOpen;
 
 use super::{CookieVerdict, FastOpenKeys};
 
-const SERVER: Address = Address::from_v4_octets([192, 0, 2, 1]);
-const CLIENT: Address = Address::from_v4_octets([198, 51, 100, 7]);
-const OTHER: Address = Address::from_v4_octets([198, 51, 100, 8]);
+const SERVER: Address = Address::from_v4_bytes([192, 0, 2, 1]);
+const CLIENT: Address = Address::from_v4_bytes([198, 51, 100, 7]);
+const OTHER: Address = Address::from_v4_bytes([198, 51, 100, 8]);
 
 fn keys() -> FastOpenKeys {
     FastOpenKeys::new(&Key([1; 16]))
@@ -24,7 +24,7 @@ fn cookie_is_valid_only_for_the_address_it_was_granted_to() {
 #[test]
 fn ipv6_addresses_count_whole() {
     let ends =
-        |last| Address::from_octets([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+        |last| Address::from_bytes([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
     let cookie = keys().grant(&ends(1), &ends(2));
     assert_eq!(keys().judge(&ends(1), &ends(2), &cookie), CookieVerdict::Valid);
     assert_eq!(keys().judge(&ends(1), &ends(3), &cookie), CookieVerdict::Invalid);

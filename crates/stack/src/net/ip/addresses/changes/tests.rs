@@ -10,7 +10,7 @@ use crate::InterfaceAddress;
 use crate::shard::ConfigError;
 
 fn own(number: u32) -> InterfaceAddress {
-    let addr = Address::from_v4_octets((0x0a00_0000 + number * 256 + 1).to_be_bytes());
+    let addr = Address::from_v4_bytes((0x0a00_0000 + number * 256 + 1).to_be_bytes());
     InterfaceAddress { addr, prefix_len: 24 }
 }
 

@@ -8,7 +8,7 @@ use whimbrel_wire::Address;
 use super::ForeignAddresses;
 
 fn addr(number: u32) -> Address {
-    Address::from_v4_octets(number.to_be_bytes())
+    Address::from_v4_bytes(number.to_be_bytes())
 }
 
 #[test]
