@@ -13,6 +13,7 @@
 mod own;
 
 mod algorithms;
+mod bbr;
 mod cubic;
 mod event;
 mod hystart;
@@ -24,6 +25,7 @@ use alloc::boxed::Box;
 use core::fmt::Debug;
 
 pub use algorithms::{AddError, Algorithm, Algorithms, MakeAlgorithm, UnknownAlgorithm};
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use event::{Ack, Loss, LostText, Phase, Rate, Sent, SlowStart, Timeout, TimeoutKind};
 pub use reno::Reno;
@@ -36,6 +38,9 @@ own_algorithms! {
     /// CUBIC (RFC 9438): by the clock, back to where the path was full and then beyond; Linux,
     /// Windows, macOS.
     CUBIC: Cubic = "cubic",
+    boxed:
+    /// BBRv3 (draft-ietf-ccwg-bbr): by the rate at which the path delivers, and the least round trip.
+    BBR: Bbr = "bbr",
 }
 
 /// A congestion control: receives the events of a connection and sets its [`Window`]. All counts of bytes

@@ -18,10 +18,16 @@ impl Algorithm {
         (self.0 as usize) < Self::OURS.len()
     }
 
+    /// True if its state has a place in each connection that sends; otherwise it is boxed.
+    #[inline]
+    pub const fn is_in_place(self) -> bool {
+        (self.0 as usize) < Self::IN_PLACE
+    }
+
     /// True if it hears each acknowledgment, and not only of what cwnd limited.
     #[inline]
     pub const fn hears_all(self) -> bool {
-        !self.is_ours()
+        !self.is_in_place()
     }
 
     /// The tunable's value for it, if it is one of [`Algorithm::OURS`].
@@ -154,8 +160,11 @@ impl Algorithms {
         self.added.iter().map(|(name, make)| (&**name, make))
     }
 
-    /// The state of an added algorithm for one connection.
+    /// The state of an algorithm for one connection, if it is boxed.
     pub(super) fn make(&self, algorithm: Algorithm) -> Option<Box<dyn CongestionControl>> {
+        if algorithm.is_ours() {
+            return algorithm.make();
+        }
         let place = usize::from(algorithm.0).checked_sub(Algorithm::OURS.len())?;
         self.added.get(place).map(|(_, make)| make())
     }

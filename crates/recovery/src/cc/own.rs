@@ -6,16 +6,22 @@
 /// Declares, from a row for each algorithm (its constant, the type of its state and its name):
 /// [`CongestionAlgorithm`](super::CongestionAlgorithm), the constants of
 /// [`Algorithm`](super::Algorithm) and [`Algorithm::OURS`](super::Algorithm::OURS), and `Kept`, which has
-/// the state of one of them in place, so that it takes no allocation and no call through a pointer.
+/// the state of one of them in place, so that it takes no allocation and no call through a pointer. A
+/// large state is boxed: its row stands behind `boxed`, and its algorithm hears all, as a user's does.
 macro_rules! own_algorithms {
     ($(
         $(#[doc = $doc:literal])+
         $number:ident: $state:ident = $name:literal,
+    )+
+    boxed: $(
+        $(#[doc = $boxed_doc:literal])+
+        $boxed_number:ident: $boxed_state:ident = $boxed_name:literal,
     )+) => {
         whimbrel_base::policies! {
             /// By which algorithm the congestion window of a connection grows and shrinks.
             CongestionAlgorithm {
                 $($(#[doc = $doc])+ $state = $name,)+
+                $($(#[doc = $boxed_doc])+ $boxed_state = $boxed_name,)+
             }
         }
 
@@ -24,17 +30,33 @@ macro_rules! own_algorithms {
                 $(#[doc = $doc])+
                 pub const $number: Self = Self::of_number(CongestionAlgorithm::$state as u8);
             )+
+            $(
+                $(#[doc = $boxed_doc])+
+                pub const $boxed_number: Self =
+                    Self::of_number(CongestionAlgorithm::$boxed_state as u8);
+            )+
+
+            /// How many of them, the first, have their state in place.
+            const IN_PLACE: usize = [$(Self::$number),+].len();
 
             /// Those of this crate, and their names, which are Linux's.
             pub const OURS: [(Self, &'static str); CongestionAlgorithm::ALL.len()] =
-                [$((Self::$number, $name),)+];
+                [$((Self::$number, $name),)+ $((Self::$boxed_number, $boxed_name),)+];
+
+            /// The state of one of ours that is boxed, for one connection.
+            fn make(self) -> Option<Box<dyn CongestionControl>> {
+                match self {
+                    $(Self::$boxed_number => Some(Box::new($boxed_state::default())),)+
+                    _ => None,
+                }
+            }
         }
 
         /// The state of the algorithm that a connection has.
         #[derive(Debug)]
         enum Kept {
             $($state($state),)+
-            Added(Box<dyn CongestionControl>),
+            Boxed(Box<dyn CongestionControl>),
         }
 
         impl Kept {
@@ -43,7 +65,7 @@ macro_rules! own_algorithms {
             fn new(algorithm: Algorithm) -> Self {
                 match algorithm {
                     $(Algorithm::$number => Self::$state($state::default()),)+
-                    // What its user added is made beforehand, unless that was in another shard.
+                    // A boxed one is made beforehand, unless its user added it to another shard.
                     _ => Self::Reno(Reno::default()),
                 }
             }
@@ -54,14 +76,14 @@ macro_rules! own_algorithms {
             fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
                     $(Self::$state(own) => own.on_ack(window, ack),)+
-                    Self::Added(added) => {
-                        added.on_ack(window, ack);
+                    Self::Boxed(boxed) => {
+                        boxed.on_ack(window, ack);
                         window.bound(ack.mss);
                     }
                 }
             }
 
-            /// Tells of an event; afterwards one of the user's has left a window of at least `least`.
+            /// Tells of an event; afterwards a boxed one has left a window of at least `least`.
             fn dispatch(
                 &mut self,
                 window: &mut Window,
@@ -70,8 +92,8 @@ macro_rules! own_algorithms {
             ) {
                 match self {
                     $(Self::$state(own) => what(own, window),)+
-                    Self::Added(added) => {
-                        what(&mut **added, window);
+                    Self::Boxed(boxed) => {
+                        what(&mut **boxed, window);
                         window.bound(least);
                     }
                 }

@@ -36,7 +36,7 @@ impl CcState {
     /// True if the state cannot be made anew from the window.
     #[inline]
     pub const fn must_stay(&self) -> bool {
-        matches!(self.kept, Some(Kept::Added(_)))
+        matches!(self.kept, Some(Kept::Boxed(_)))
     }
 
     #[inline]
@@ -55,21 +55,21 @@ pub struct Control<'a> {
 }
 
 impl Control<'_> {
-    /// Text is about to leave in segments of at most `mss` bytes: an algorithm of the user's is made, if
+    /// Text is about to leave in segments of at most `mss` bytes: an algorithm whose state is boxed is made, if
     /// the connection has one.
     #[inline]
     pub fn prepare(&mut self, algorithms: &Algorithms, mss: u32) {
-        if !self.window.algorithm.is_ours() && !self.state.must_stay() {
+        if !self.window.algorithm.is_in_place() && !self.state.must_stay() {
             self.make(algorithms, mss);
         }
     }
 
     #[cold]
     fn make(&mut self, algorithms: &Algorithms, mss: u32) {
-        if let Some(mut added) = algorithms.make(self.window.algorithm) {
-            added.begin(self.window, mss);
+        if let Some(mut boxed) = algorithms.make(self.window.algorithm) {
+            boxed.begin(self.window, mss);
             self.window.bound(mss);
-            self.state.kept = Some(Kept::Added(added));
+            self.state.kept = Some(Kept::Boxed(boxed));
         }
     }
 
@@ -88,12 +88,12 @@ impl Control<'_> {
         }
     }
 
-    /// Tells an algorithm of the user's that bytes left.
+    /// Tells an algorithm whose state is boxed that bytes left.
     // By value: by reference it would stand in memory where there is none.
     #[inline(never)]
     fn dispatch_sent(&mut self, sent: Sent) {
-        if let Some(Kept::Added(added)) = &mut self.state.kept {
-            added.on_sent(self.window, &sent);
+        if let Some(Kept::Boxed(boxed)) = &mut self.state.kept {
+            boxed.on_sent(self.window, &sent);
             self.window.bound(sent.mss);
         }
     }
@@ -120,7 +120,7 @@ impl Control<'_> {
     /// True if the algorithm sets cwnd in fast recovery, and not Proportional Rate Reduction:
     /// [`CongestionControl::sets_cwnd_in_recovery`].
     pub fn sets_cwnd_in_recovery(&self) -> bool {
-        matches!(&self.state.kept, Some(Kept::Added(added)) if added.sets_cwnd_in_recovery())
+        matches!(&self.state.kept, Some(Kept::Boxed(boxed)) if boxed.sets_cwnd_in_recovery())
     }
 
     fn dispatch_ack(&mut self, ack: &Ack) {
@@ -129,7 +129,7 @@ impl Control<'_> {
 
     /// True if the algorithm asks for rates: [`CongestionControl::samples_rate`].
     pub fn samples_rate(&self) -> bool {
-        matches!(&self.state.kept, Some(Kept::Added(added)) if added.samples_rate())
+        matches!(&self.state.kept, Some(Kept::Boxed(boxed)) if boxed.samples_rate())
     }
 
     /// Tells the algorithm of a transmission that was judged lost, in segments of `mss` bytes:
@@ -174,7 +174,7 @@ impl Control<'_> {
     /// Asks the algorithm for a rate, bytes in a second: [`CongestionControl::pacing_rate`].
     pub fn pacing_rate(&self) -> Option<u64> {
         match &self.state.kept {
-            Some(Kept::Added(added)) => added.pacing_rate(self.window),
+            Some(Kept::Boxed(boxed)) => boxed.pacing_rate(self.window),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ use crate::send::{Head, SendRange, segments};
 impl Transfer {
     #[inline]
     pub(in crate::conn) fn prepare_algorithm(&mut self, cx: &Context) {
-        if !self.tcb.sender.algorithm().is_ours() {
+        if !self.tcb.sender.algorithm().is_in_place() {
             let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
             self.tcb.sender.prepare_algorithm(&cx.algorithms, queue);
         }

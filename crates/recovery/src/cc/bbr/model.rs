@@ -1,0 +1,264 @@
+//! The model of the path: rounds, bandwidth, the least round trip, aggregation, and the losses that bound it.
+
+use core::time::Duration;
+
+use whimbrel_base::Micros;
+
+use super::sample::is_before;
+use super::states::State;
+use super::{Bandwidth, Bbr, INFINITY, LostText, Sample, UNKNOWN, Window};
+
+impl Bbr {
+    /// BBR.max_bw.
+    pub(super) fn max_bw(&self) -> Bandwidth {
+        self.max_bw_filter[0].max(self.max_bw_filter[1])
+    }
+
+    /// BBR.bw, as BoundBWForModel() has it.
+    pub(super) fn bw(&self) -> Bandwidth {
+        self.max_bw().min(self.bw_shortterm)
+    }
+
+    /// BBR.extra_acked.
+    pub(super) fn extra_acked(&self) -> u32 {
+        self.extra_acked_filter[0].max(self.extra_acked_filter[1])
+    }
+
+    /// StartRound().
+    pub(super) const fn start_round(&mut self) {
+        self.next_round_delivered = self.delivered;
+    }
+
+    /// UpdateLatestDeliverySignals().
+    pub(super) fn update_latest_delivery_signals(&mut self, sample: &Sample) {
+        self.loss_round_start = false;
+        self.bw_latest = self.bw_latest.max(sample.delivery_rate);
+        self.inflight_latest = self.inflight_latest.max(sample.delivered);
+        if sample.prior_delivered.is_some_and(|prior| !is_before(prior, self.loss_round_delivered))
+        {
+            self.loss_round_delivered = self.delivered;
+            self.loss_round_start = true;
+        }
+        if core::mem::take(&mut self.is_loss_in_ack) {
+            self.loss_events_in_round = self.loss_events_in_round.saturating_add(1);
+        }
+    }
+
+    /// AdvanceLatestDeliverySignals().
+    pub(super) const fn advance_latest_delivery_signals(&mut self, sample: &Sample) {
+        if self.loss_round_start {
+            self.bw_latest = sample.delivery_rate;
+            self.inflight_latest = sample.delivered;
+            self.loss_events_in_round = 0;
+        }
+    }
+
+    /// ResetCongestionSignals().
+    pub(super) const fn reset_congestion_signals(&mut self) {
+        self.is_loss_in_round = false;
+        self.bw_latest = Bandwidth::ZERO;
+        self.inflight_latest = 0;
+    }
+
+    /// ResetShortTermModel().
+    pub(super) const fn reset_short_term_model(&mut self) {
+        self.bw_shortterm = Bandwidth::INFINITY;
+        self.inflight_shortterm = INFINITY;
+    }
+
+    /// UpdateCongestionSignals().
+    pub(super) fn update_congestion_signals(&mut self, window: &Window, sample: &Sample) {
+        self.update_max_bw(sample);
+        // "wait until end of round trip"
+        if self.loss_round_start {
+            self.adapt_lower_bounds(window);
+            self.is_loss_in_round = false;
+        }
+    }
+
+    /// UpdateMaxBw().
+    fn update_max_bw(&mut self, sample: &Sample) {
+        self.update_round(sample);
+        let rate = sample.delivery_rate;
+        if rate > Bandwidth::ZERO && (rate >= self.max_bw() || !sample.is_app_limited) {
+            self.max_bw_filter[1] = self.max_bw_filter[1].max(rate);
+        }
+    }
+
+    /// AdvanceMaxBwFilter(). A cycle without a sample is no slot of the filter.
+    pub(super) fn advance_max_bw_filter(&mut self) {
+        if self.max_bw_filter[1] > Bandwidth::ZERO {
+            self.max_bw_filter = [self.max_bw_filter[1], Bandwidth::ZERO];
+        }
+    }
+
+    /// UpdateRound().
+    fn update_round(&mut self, sample: &Sample) {
+        let ends = |prior| !is_before(prior, self.next_round_delivered);
+        self.round_start = sample.prior_delivered.is_some_and(ends);
+        if self.round_start {
+            self.start_round();
+            self.rounds_since_probe_up = self.rounds_since_probe_up.saturating_add(1);
+            self.drain_rounds = self.drain_rounds.saturating_add(1);
+            self.cwnd_limited = [self.cwnd_limited[1], false];
+            self.advance_extra_acked_filter();
+        }
+    }
+
+    /// AdaptLowerBoundsFromCongestion(), InitLowerBounds() and LossLowerBounds().
+    fn adapt_lower_bounds(&mut self, window: &Window) {
+        if self.is_probing_bw() || !self.is_loss_in_round {
+            return;
+        }
+        if self.bw_shortterm == Bandwidth::INFINITY {
+            self.bw_shortterm = self.max_bw();
+        }
+        if self.inflight_shortterm == INFINITY {
+            self.inflight_shortterm = window.cwnd;
+        }
+        self.bw_shortterm = self.bw_latest.max(self.bw_shortterm.percent(BETA));
+        self.inflight_shortterm = self.inflight_latest.max(percent(self.inflight_shortterm, BETA));
+    }
+
+    /// UpdateACKAggregation().
+    pub(super) fn update_ack_aggregation(&mut self, window: &Window, sample: &Sample) {
+        let now = self.now.as_micros() as u32;
+        let interval = Micros::new(now.wrapping_sub(self.extra_acked_interval_start));
+        let mut expected = self.bw().bytes_in(interval);
+        // "Reset interval if ACK rate is below expected rate"
+        if self.extra_acked_delivered <= expected {
+            (self.extra_acked_delivered, self.extra_acked_interval_start) = (0, now);
+            expected = 0;
+        }
+        self.extra_acked_delivered = self.extra_acked_delivered.saturating_add(sample.newly_acked);
+        let extra = (self.extra_acked_delivered - expected).min(window.cwnd);
+        self.extra_acked_filter[1] = self.extra_acked_filter[1].max(extra);
+    }
+
+    /// A round ends: the filter spans at least five of the last ten rounds, and in Startup one.
+    fn advance_extra_acked_filter(&mut self) {
+        self.extra_acked_rounds += 1;
+        if !self.full_bw_reached {
+            (self.extra_acked_filter, self.extra_acked_rounds) = ([0; 2], 0);
+        } else if self.extra_acked_rounds >= EXTRA_ACKED_FILTER_LEN / 2 {
+            self.extra_acked_filter = [self.extra_acked_filter[1], 0];
+            self.extra_acked_rounds = 0;
+        }
+    }
+
+    /// UpdateMinRTT().
+    pub(super) fn update_min_rtt(&mut self, sample: &Sample) {
+        self.probe_rtt_expired = self.now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
+        if let Some(rtt) = sample.rtt
+            && (rtt < self.probe_rtt_min_delay || self.probe_rtt_expired)
+        {
+            self.probe_rtt_min_delay = rtt;
+            self.probe_rtt_min_stamp = self.now;
+        }
+        let is_expired = self.now > self.min_rtt_stamp + MIN_RTT_FILTER_LEN;
+        if self.probe_rtt_min_delay < self.min_rtt || is_expired {
+            self.min_rtt = self.probe_rtt_min_delay;
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
+        }
+    }
+
+    /// BBR.bdp; `None` before a round trip was measured.
+    pub(super) fn bdp(&self, bw: Bandwidth) -> Option<u32> {
+        (self.min_rtt != UNKNOWN).then(|| bw.bytes_in(self.min_rtt))
+    }
+
+    /// TargetInflight().
+    pub(super) fn target_inflight(&self, window: &Window) -> u32 {
+        self.bdp(self.bw()).map_or(window.cwnd, |bdp| bdp.min(window.cwnd))
+    }
+
+    /// IsInflightTooHigh(): more than BBR.LossThresh of it is lost.
+    pub(super) fn is_inflight_too_high(lost: u32, tx_in_flight: u32) -> bool {
+        u64::from(lost) * 100 > u64::from(tx_in_flight) * u64::from(LOSS_THRESH)
+    }
+}
+
+/// Losses.
+impl Bbr {
+    /// NoteLoss().
+    pub(super) fn note_loss(&mut self, window: &Window) {
+        if !self.is_loss_in_round {
+            self.loss_round_delivered = self.delivered;
+            self.save_state_upon_loss(window);
+        }
+        (self.is_loss_in_round, self.is_loss_in_ack) = (true, true);
+    }
+
+    /// HandleLostPacket().
+    pub(super) fn handle_lost_text(&mut self, window: &mut Window, lost: &LostText) {
+        self.note_loss(window);
+        if self.is_bw_probe_sample && Self::is_inflight_too_high(lost.lost, lost.in_flight) {
+            self.handle_inflight_too_high(window, inflight_at_loss(lost), lost.app_limited);
+        }
+    }
+
+    /// HandleInflightTooHigh().
+    pub(super) fn handle_inflight_too_high(
+        &mut self,
+        window: &Window,
+        tx_in_flight: u32,
+        is_app_limited: bool,
+    ) {
+        self.prev_probe_too_high = true;
+        // "only react once per bw probe"
+        self.is_bw_probe_sample = false;
+        if !is_app_limited {
+            let target = percent(self.target_inflight(window), BETA);
+            self.inflight_longterm = tx_in_flight.max(target);
+        }
+        if self.state == State::ProbeBwUp {
+            self.undo_state = Some(State::ProbeBwUp);
+            self.start_probe_bw_down();
+        }
+    }
+
+    /// SaveStateUponLoss().
+    pub(super) fn save_state_upon_loss(&mut self, window: &Window) {
+        self.save_cwnd(window);
+        self.undo_state = None;
+        self.undo_bw_shortterm = self.bw_shortterm;
+        self.undo_inflight_shortterm = self.inflight_shortterm;
+        self.undo_inflight_longterm = self.inflight_longterm;
+    }
+
+    /// HandleSpuriousLossDetection(), but for cwnd.
+    pub(super) fn handle_spurious_loss(&mut self) {
+        self.is_loss_in_round = false;
+        self.reset_full_bw();
+        self.bw_shortterm = self.bw_shortterm.max(self.undo_bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(self.undo_inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(self.undo_inflight_longterm);
+        self.return_to_probing();
+    }
+}
+
+/// InflightAtLoss(): what was in flight when losses crossed the threshold, amid this transmission.
+fn inflight_at_loss(lost: &LostText) -> u32 {
+    let [in_flight, bytes, all_lost, thresh] =
+        [lost.in_flight, lost.bytes, lost.lost, LOSS_THRESH].map(i64::from);
+    let (inflight_prev, lost_prev) = ((in_flight - bytes).max(0), (all_lost - bytes).max(0));
+    // "lost_prefix = (BBR.LossThresh * inflight_prev - lost_prev) / (1 - BBR.LossThresh)"
+    let lost_prefix = (thresh * inflight_prev - 100 * lost_prev) / (100 - thresh);
+    u32::try_from((inflight_prev + lost_prefix).max(0)).unwrap_or(INFINITY)
+}
+
+/// So many percent of a volume.
+pub(super) fn percent(bytes: u32, percent: u32) -> u32 {
+    (u64::from(bytes) * u64::from(percent) / 100).min(u64::from(INFINITY)) as u32
+}
+
+/// BBR.LossThresh, percent.
+const LOSS_THRESH: u32 = 2;
+/// BBR.Beta, percent.
+const BETA: u32 = 70;
+/// BBR.ExtraAckedFilterLen, rounds.
+const EXTRA_ACKED_FILTER_LEN: u8 = 10;
+/// BBR.MinRTTFilterLen.
+const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
+/// BBR.ProbeRTTInterval.
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
