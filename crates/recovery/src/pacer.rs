@@ -67,7 +67,8 @@ impl Pacer {
         let begun = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos() as u64));
         // A wait that ended late is caught up with, up to the credit: without that a thread that sleeps
         // 50 us too long each time would lose them each time.
-        self.next = self.next.max(begun) + time_of(bytes, rate);
+        let next = self.next.max(begun) + time_of(bytes, rate);
+        self.next = next.min(now + LONGEST_WAIT);
         self.next > now + SHORTEST_WAIT
     }
 }
@@ -83,6 +84,8 @@ const SHORTEST_TRIP: Micros = Micros::from_millis(1);
 const MOST_AT_ONCE: u32 = 64_000;
 /// A thread that sleeps is woken up late by as much.
 const LEAST_CREDIT: Duration = Duration::from_micros(100);
+/// A round trip that was measured over an outage makes a rate of nearly nothing. cwnd bounds what leaves anyway.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// A timer is no more exact than this: less is not waited for, and made up for by the next wait.
 const SHORTEST_WAIT: Duration = Duration::from_nanos(8_192);
 
