@@ -62,6 +62,8 @@ pub struct Bbr {
     extra_acked_rounds: u8,
     bw_probe_up_rounds: u8,
     full_bw_count: u8,
+    /// Rounds in a row in which less than half of max_bw arrived, behind a long queue.
+    slow_rounds: u8,
     /// Acknowledgments of this round that revealed losses.
     loss_events_in_round: u8,
     state: State,
@@ -80,7 +82,6 @@ pub struct Bbr {
     full_bw_reached: bool,
     idle_restart: bool,
     probe_rtt_round_done: bool,
-    probe_rtt_expired: bool,
     ignores_low_samples: bool,
     /// In fast recovery, or after a time-out.
     in_loss_recovery: bool,
@@ -129,6 +130,7 @@ impl Default for Bbr {
             extra_acked_rounds: 0,
             bw_probe_up_rounds: 0,
             full_bw_count: 0,
+            slow_rounds: 0,
             loss_events_in_round: 0,
             state: State::Startup,
             ack_phase: AckPhase::Init,
@@ -144,7 +146,6 @@ impl Default for Bbr {
             full_bw_reached: false,
             idle_restart: false,
             probe_rtt_round_done: false,
-            probe_rtt_expired: false,
             ignores_low_samples: false,
             in_loss_recovery: false,
             has_seen_rtt: false,
@@ -256,8 +257,8 @@ impl Bbr {
         self.check_startup_done(sample);
         self.check_drain_done(sample);
         self.update_probe_bw_cycle_phase(window, sample);
-        self.update_min_rtt(sample);
-        self.check_probe_rtt(window, sample);
+        let is_expired = self.update_min_rtt(sample);
+        self.check_probe_rtt(window, sample, is_expired);
         self.advance_latest_delivery_signals(sample);
     }
 }

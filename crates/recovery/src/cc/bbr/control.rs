@@ -70,10 +70,10 @@ impl Bbr {
         longterm.saturating_sub(headroom).max(MIN_PIPE_SEGMENTS * smss)
     }
 
-    /// ProbeRTTCwnd().
+    /// ProbeRTTCwnd(). A path that delivers less than BBR.bw has a queue, and less in flight empties it.
     pub(super) fn probe_rtt_cwnd(&self, smss: u32) -> u32 {
-        let gain = State::ProbeRtt.cwnd_gain();
-        self.bdp_multiple(self.bw(), gain, smss).max(MIN_PIPE_SEGMENTS * smss)
+        let (bw, gain) = (self.bw().min(self.bw_latest), State::ProbeRtt.cwnd_gain());
+        self.bdp_multiple(bw, gain, smss).max(MIN_PIPE_SEGMENTS * smss)
     }
 
     /// SetCwnd().

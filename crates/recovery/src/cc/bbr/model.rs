@@ -79,9 +79,29 @@ impl Bbr {
     /// UpdateMaxBw().
     fn update_max_bw(&mut self, sample: &Sample) {
         self.update_round(sample);
+        self.forget_lost_bandwidth(sample);
         let rate = sample.delivery_rate;
         if rate > Bandwidth::ZERO && (rate >= self.max_bw() || !sample.is_app_limited) {
             self.max_bw_filter[1] = self.max_bw_filter[1].max(rate);
+        }
+    }
+
+    /// Forgets what the filter has of a path that has become slow.
+    ///
+    /// The draft forgets it after two cycles. Behind the queue that its own text has built, a cycle takes as long
+    /// as two states of ProbeRTT are apart, which end it early: 10 Mb/s were believed for 20 s on a path that
+    /// carried 1. Three rounds in which less than half arrived, behind a queue of a whole round trip, show
+    /// the same as a plateau does in Startup.
+    fn forget_lost_bandwidth(&mut self, sample: &Sample) {
+        if !self.full_bw_reached || !self.round_start || sample.is_app_limited {
+            return;
+        }
+        let is_slow = self.bw_latest < self.max_bw().percent(50)
+            && sample.rtt.is_some_and(|rtt| rtt.get() / 2 > self.min_rtt.get());
+        self.slow_rounds = if is_slow { self.slow_rounds + 1 } else { 0 };
+        if self.slow_rounds == 3 {
+            self.slow_rounds = 0;
+            self.max_bw_filter = [Bandwidth::ZERO, self.bw_latest];
         }
     }
 
@@ -146,11 +166,11 @@ impl Bbr {
         }
     }
 
-    /// UpdateMinRTT().
-    pub(super) fn update_min_rtt(&mut self, sample: &Sample) {
-        self.probe_rtt_expired = self.now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
+    /// UpdateMinRTT(). Returns BBR.probe_rtt_expired.
+    pub(super) fn update_min_rtt(&mut self, sample: &Sample) -> bool {
+        let probe_rtt_expired = self.now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = sample.rtt
-            && (rtt < self.probe_rtt_min_delay || self.probe_rtt_expired)
+            && (rtt < self.probe_rtt_min_delay || probe_rtt_expired)
         {
             self.probe_rtt_min_delay = rtt;
             self.probe_rtt_min_stamp = self.now;
@@ -160,6 +180,7 @@ impl Bbr {
             self.min_rtt = self.probe_rtt_min_delay;
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
+        probe_rtt_expired
     }
 
     /// BBR.bdp; `None` before a round trip was measured.

@@ -324,8 +324,13 @@ impl Bbr {
 /// ProbeRTT, and silence.
 impl Bbr {
     /// CheckProbeRTT().
-    pub(super) fn check_probe_rtt(&mut self, window: &mut Window, sample: &Sample) {
-        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
+    pub(super) fn check_probe_rtt(
+        &mut self,
+        window: &mut Window,
+        sample: &Sample,
+        is_expired: bool,
+    ) {
+        if self.state != State::ProbeRtt && is_expired && !self.idle_restart {
             self.save_cwnd(window);
             // EnterProbeRTT()
             self.state = State::ProbeRtt;
