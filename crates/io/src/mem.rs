@@ -11,7 +11,7 @@
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
@@ -28,7 +28,8 @@ mod line;
 /// One end of a wire that is not open yet.
 #[derive(Debug)]
 pub struct MemEnd {
-    clock: Clock,
+    /// Clock of both ends, which the first to open sets.
+    clock: Arc<OnceLock<Clock>>,
     inward: Arc<Line>,
     outward: Arc<Line>,
 }
@@ -50,21 +51,27 @@ impl MemEnd {
     /// Creates both ends of a wire. `there` describes the direction from the first to the second,
     /// `back` the other. The same `seed` repeats the same decisions.
     pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> (Self, Self) {
-        let clock = Clock::start();
+        let clock = Arc::new(OnceLock::new());
         let there = Arc::new(Line::new(there, seed));
         let back = Arc::new(Line::new(back, !seed));
-        let first = Self { clock, inward: Arc::clone(&back), outward: Arc::clone(&there) };
+        let first = Self {
+            clock: Arc::clone(&clock),
+            inward: Arc::clone(&back),
+            outward: Arc::clone(&there),
+        };
         (first, Self { clock, inward: there, outward: back })
     }
 
     /// Opens this end with `queues` queues (1 to 256), one for each shard. The queue of a segment
-    /// follows from its ports; [`Steered`](crate::Steered) forwards the rest.
-    pub fn open(self, queues: u16) -> io::Result<Vec<MemWire>> {
+    /// follows from its ports; [`Steered`](crate::Steered) forwards the rest. Both ends follow the
+    /// clock of the first that is opened: `clock`, unless the other end is open.
+    pub fn open(self, queues: u16, clock: Clock) -> io::Result<Vec<MemWire>> {
+        let clock = *self.clock.get_or_init(|| clock);
         let wakers: Box<[Waker]> =
             (0..queues.max(1)).map(|_| Waker::new()).collect::<io::Result<_>>()?;
         self.inward.open(wakers.clone());
         let wire = |(queue, waker)| MemWire {
-            clock: self.clock,
+            clock,
             waker,
             queue,
             inward: Arc::clone(&self.inward),
@@ -80,7 +87,8 @@ impl MemWire {
     /// Creates both ends as [`MemEnd::pair`] does, with one queue each.
     pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(Self, Self)> {
         let (first, second) = MemEnd::pair(there, back, seed);
-        let only = |end: MemEnd| end.open(1).map(|mut wires| wires.remove(0));
+        let clock = Clock::start();
+        let only = |end: MemEnd| end.open(1, clock).map(|mut wires| wires.remove(0));
         Ok((only(first)?, only(second)?))
     }
 

@@ -95,14 +95,16 @@ pub fn open_devices(
     assemble(devices, wakers, clock, config)
 }
 
-/// Creates `shards` shards (1 to 256) at one end of a wire inside the process.
+/// Creates `shards` shards (1 to 256) at one end of a wire inside the process. They follow `clock`, or
+/// the clock of the other end if that is open.
 pub fn open_mem(
     end: MemEnd,
     shards: u16,
+    clock: Clock,
     config: StackConfig,
 ) -> Result<Vec<StackShard>, WireError> {
-    let devices = end.open(shards)?;
-    let clock = devices.first().map_or_else(Clock::start, MemWire::clock);
+    let devices = end.open(shards, clock)?;
+    let clock = devices.first().map_or(clock, MemWire::clock);
     let wakers = devices.iter().map(MemWire::waker).collect();
     assemble(boxed(devices), wakers, clock, config)
 }

@@ -26,6 +26,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::{AddError, Algorithm, CongestionControl, UnknownAlgorithm};
 use whimbrel_wire::Address;
 
+use crate::clock::{self, TimeSource};
 use crate::congestion::CongestionControls;
 use crate::driver::Driver;
 use crate::mailbox::Mailbox;
@@ -153,6 +154,13 @@ pub enum BuildError {
          Driver::Thread"
     )]
     NoRuntime,
+    /// The clock of the current tokio runtime is paused. [`Driver::Thread`] and wires with a descriptor
+    /// follow the machine's clock.
+    #[error(
+        "tokio's clock is paused, and {0} follows the machine's: build Driver::Runtime over mem_wire or \
+         packets, or call tokio::time::resume() before build()"
+    )]
+    PausedClock(&'static str),
     /// A thread or a descriptor could not be created.
     #[error("the system gave no thread or descriptor: {0}")]
     System(#[from] io::Error),
@@ -485,7 +493,8 @@ impl StackBuilder {
         self
     }
 
-    /// Opens the wire and starts the shards. Over `tap:` and `packet:` it first checks for 0.9 s that
+    /// Opens the wire and starts the shards. Their time begins here. With [`Driver::Runtime`], over
+    /// [`mem_wire`] and [`StackBuilder::packets`], it is tokio's, which can be paused. Over `tap:` and `packet:` it first checks for 0.9 s that
     /// no other host has the stack's addresses (unless the wire has `dad=off`).
     ///
     /// # Panics
@@ -499,21 +508,32 @@ impl StackBuilder {
         }
         let driver = Driver::here(self.driver).ok_or(BuildError::NoRuntime)?;
         let stop = Stop::new()?;
-        let shards = match self.wire.take().ok_or(BuildError::NoWire)? {
-            Wire::Mem(end) => stack::open_mem(end, self.shards.unwrap_or(1), self.config()?)?,
+        let wire = self.wire.take().ok_or(BuildError::NoWire)?;
+        let time = wire.time_source(driver)?;
+        let clock = time.start();
+        let shards = match wire {
+            Wire::Mem(end) => {
+                stack::open_mem(end, self.shards.unwrap_or(1), clock, self.config()?)?
+            }
             #[cfg(target_os = "linux")]
-            Wire::Spec(spec) => self.open(*spec, &stop)?,
+            Wire::Spec(spec) => self.open(*spec, clock, &stop)?,
             #[cfg(target_os = "linux")]
             Wire::Device(device) => {
-                self.open_device(device.into_inner().unwrap_or_else(PoisonError::into_inner))?
+                let device = device.into_inner().unwrap_or_else(PoisonError::into_inner);
+                self.open_device(device, clock)?
             }
-            Wire::Packets(end) => self.open_packets(end)?,
+            Wire::Packets(end) => self.open_packets(end, clock)?,
         };
-        self.start(shards, stop, driver)
+        self.start(shards, stop, driver, time)
     }
 
     #[cfg(target_os = "linux")]
-    fn open(&mut self, spec: WireSpec, stop: &Stop) -> Result<Vec<StackShard>, BuildError> {
+    fn open(
+        &mut self,
+        spec: WireSpec,
+        clock: Clock,
+        stop: &Stop,
+    ) -> Result<Vec<StackShard>, BuildError> {
         let count = self.shards.map_or(ShardCount::PerQueue, ShardCount::Exactly);
         let ShardPlan { wire, .. } = ShardPlan::new(spec, count, None)?;
         if wire.is_capture() {
@@ -523,11 +543,15 @@ impl StackBuilder {
         self.routes.extend(wire.routes());
         self.dad = Some(wire.dad());
         let config = self.config()?;
-        Ok(stack::open(&wire, config, Clock::start(), stop)?)
+        Ok(stack::open(&wire, config, clock, stop)?)
     }
 
     #[cfg(target_os = "linux")]
-    fn open_device(&mut self, device: AnyDevice) -> Result<Vec<StackShard>, BuildError> {
+    fn open_device(
+        &mut self,
+        device: AnyDevice,
+        clock: Clock,
+    ) -> Result<Vec<StackShard>, BuildError> {
         if let Some(shards) = self.shards.filter(|shards| *shards != 1) {
             return Err(ShardConfigError::Wire(ConfigError::OneQueue(shards)).into());
         }
@@ -540,14 +564,18 @@ impl StackBuilder {
         };
         self.dad = Some(dad);
         let config = self.config()?;
-        Ok(stack::open_devices(vec![device], vec![Waker::new()?], Clock::start(), config)?)
+        Ok(stack::open_devices(vec![device], vec![Waker::new()?], clock, config)?)
     }
 
-    fn open_packets(&mut self, end: PacketEnd) -> Result<Vec<StackShard>, BuildError> {
+    fn open_packets(
+        &mut self,
+        end: PacketEnd,
+        clock: Clock,
+    ) -> Result<Vec<StackShard>, BuildError> {
         self.routes.extend(default_routes(&self.addresses, &[]));
         self.packet_queues = Some(end.queues());
         let (devices, wakers) = end.open(self.shards.unwrap_or(1))?;
-        Ok(stack::open_devices(devices, wakers, Clock::start(), self.config()?)?)
+        Ok(stack::open_devices(devices, wakers, clock, self.config()?)?)
     }
 
     fn config(&self) -> Result<StackConfig, BuildError> {
@@ -573,6 +601,7 @@ impl StackBuilder {
         shards: Vec<StackShard>,
         stop: Stop,
         driver: Driver,
+        time: TimeSource,
     ) -> Result<Stack, BuildError> {
         let wakers = shards.iter().map(|shard| shard.waker.clone()).collect();
         let shutdown = Arc::new(Shutdown::new(stop.clone(), wakers));
@@ -598,11 +627,27 @@ impl StackBuilder {
         if let Some(queues) = &self.packet_queues {
             queues.attach_shards(mailboxes.clone());
         }
-        driver.start(workers, shutdown)?;
+        driver.start(workers, shutdown, time)?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         let dad = self.dad.unwrap_or(DuplicateAddressDetection::Off);
         let habits = StackOptions { packet_queues: self.packet_queues, dad, seed };
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, habits))
+    }
+}
+
+impl Wire {
+    /// Returns the time that a stack over this wire follows.
+    fn time_source(&self, driver: Driver) -> Result<TimeSource, BuildError> {
+        let has_queues = matches!(self, Self::Mem(_) | Self::Packets(_));
+        let source = match driver {
+            Driver::Runtime if has_queues => return Ok(TimeSource::Runtime),
+            Driver::Runtime => "a wire with a descriptor",
+            Driver::Thread => "Driver::Thread",
+        };
+        if clock::is_paused() {
+            return Err(BuildError::PausedClock(source));
+        }
+        Ok(TimeSource::Machine)
     }
 }
 

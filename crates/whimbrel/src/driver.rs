@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use whimbrel_io::{ShardThreads, StackWorker};
 
+use crate::clock::TimeSource;
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
 use task::ShardTask;
@@ -23,7 +24,8 @@ pub enum Driver {
     ///
     /// Use it with other executors than tokio's, with tasks that block or compute for long, and for a
     /// stack that is to outlive the runtime. Segments are acknowledged and retransmitted whatever the
-    /// tasks do.
+    /// tasks do. The threads follow the machine's clock: [`build`](crate::StackBuilder::build) refuses
+    /// tokio's paused one, but a later `tokio::time::pause` goes unnoticed.
     Thread,
     /// A task for each shard, on the runtime in which the stack is built. The runtime needs
     /// `enable_all`.
@@ -33,6 +35,15 @@ pub enum Driver {
     /// packets are not processed and timers do not run. A task that blocks the only thread therefore
     /// blocks the stack. The stack ends with its runtime. Timers are late by up to a millisecond, like
     /// tokio's.
+    ///
+    /// Over [`mem_wire`](crate::mem_wire) and [`StackBuilder::packets`](crate::StackBuilder::packets) the
+    /// stack follows tokio's clock, so that tests with a paused clock (`#[tokio::test(start_paused =
+    /// true)]`) wait for nothing. Build both ends of a wire in the same runtime then. Time advances to
+    /// the next millisecond in which a timer or a packet is due: an echo over 100 us takes 2 ms.
+    /// `tokio::time::advance` moves the clock at once, and what was due meanwhile happens at its end.
+    ///
+    /// Other wires follow the machine's clock: [`build`](crate::StackBuilder::build) refuses a paused
+    /// one, and a stack ends with an error if the clock is paused later.
     Runtime,
 }
 
@@ -52,6 +63,7 @@ impl Driver {
         self,
         workers: Vec<StackWorker<StackPort>>,
         shutdown: Arc<Shutdown>,
+        time: TimeSource,
     ) -> io::Result<()> {
         match self {
             Self::Thread => {
@@ -59,7 +71,7 @@ impl Driver {
                 let threads = ShardThreads { stop: &stop, processors: &[] };
                 threads.spawn(workers, move |worker| run(worker, &shutdown))
             }
-            Self::Runtime => ShardTask::spawn_all(workers, &shutdown),
+            Self::Runtime => ShardTask::spawn_all(workers, &shutdown, time),
         }
     }
 }

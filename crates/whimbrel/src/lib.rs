@@ -194,6 +194,7 @@ mod cell;
 mod changes;
 #[cfg(feature = "hyper-util")]
 mod client;
+mod clock;
 mod congestion;
 pub mod device;
 mod dials;

@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 use tokio::time::{Instant, Sleep, sleep_until};
 use whimbrel_io::{PollInterest, PollResult, StackWorker, WorkerError};
 
+use crate::clock::{self, TimeSource};
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
 use ready::DeviceReady;
@@ -29,6 +30,8 @@ pub(crate) struct ShardTask {
     sleep: Pin<Box<Sleep>>,
     /// Deadline of `sleep`, while it is armed.
     armed: Option<Instant>,
+    /// Time that the worker follows.
+    time: TimeSource,
     /// Number of tasks woken in the last run.
     woken: usize,
     has_ended: bool,
@@ -39,22 +42,28 @@ impl ShardTask {
     pub(crate) fn spawn_all(
         workers: Vec<StackWorker<StackPort>>,
         shutdown: &Arc<Shutdown>,
+        time: TimeSource,
     ) -> io::Result<()> {
         let tasks: io::Result<Vec<_>> =
-            workers.into_iter().map(|worker| Self::new(worker, shutdown)).collect();
+            workers.into_iter().map(|worker| Self::new(worker, shutdown, time)).collect();
         for task in tasks? {
             tokio::spawn(task);
         }
         Ok(())
     }
 
-    fn new(worker: StackWorker<StackPort>, shutdown: &Arc<Shutdown>) -> io::Result<Self> {
+    fn new(
+        worker: StackWorker<StackPort>,
+        shutdown: &Arc<Shutdown>,
+        time: TimeSource,
+    ) -> io::Result<Self> {
         Ok(Self {
             ready: DeviceReady::new(&worker)?,
             worker,
             shutdown: Arc::clone(shutdown),
             sleep: Box::pin(sleep_until(Instant::now())),
             armed: None,
+            time,
             woken: 0,
             has_ended: false,
         })
@@ -91,9 +100,23 @@ impl ShardTask {
         }
         if self.sleep.as_mut().poll(cx).is_ready() {
             self.armed = None;
+            self.check_time()?;
             return Ok(true);
         }
         Ok(false)
+    }
+}
+
+impl ShardTask {
+    /// Fails if the sleep that ended did not last: under a paused clock the shard would spin until the
+    /// machine's clock reaches its deadline.
+    fn check_time(&self) -> io::Result<()> {
+        if self.time == TimeSource::Machine && clock::is_paused() {
+            return Err(io::Error::other(
+                "tokio's clock was paused, and its wire has a descriptor",
+            ));
+        }
+        Ok(())
     }
 }
 
