@@ -223,7 +223,9 @@ impl CongestionControl for Bbr {
     /// "the congestion controller response MUST treat any CE marks as congestion."
     fn on_ecn(&mut self, window: &mut Window, loss: &Loss) {
         self.note_loss(window);
-        if self.is_bw_probe_sample {
+        if self.state == State::Startup {
+            self.fill_pipe();
+        } else if self.is_bw_probe_sample {
             self.handle_inflight_too_high(window, loss.in_flight, false);
         }
     }

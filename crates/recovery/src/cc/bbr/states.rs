@@ -106,11 +106,17 @@ impl Bbr {
             && self.loss_events_in_round >= STARTUP_FULL_LOSS_COUNT
             && Self::is_inflight_too_high(sample.lost, sample.tx_in_flight);
         if is_high {
-            self.undo_state = Some(State::Startup);
-            self.full_bw_reached = true;
-            let bdp = self.bdp(self.bw()).unwrap_or(0);
-            self.inflight_longterm = bdp.max(self.inflight_latest);
+            self.fill_pipe();
         }
+    }
+
+    /// Losses or marks tell that Startup has filled the path: "It sets BBR.inflight_longterm to its estimate of a safe
+    /// level of in-flight data suggested by these losses, which is max(BBR.bdp, BBR.inflight_latest)".
+    pub(super) fn fill_pipe(&mut self) {
+        self.undo_state = Some(State::Startup);
+        self.full_bw_reached = true;
+        let bdp = self.bdp(self.bw()).unwrap_or(0);
+        self.inflight_longterm = bdp.max(self.inflight_latest);
     }
 
     /// CheckDrainDone().
@@ -186,11 +192,7 @@ impl Bbr {
             return;
         }
         match self.state {
-            State::ProbeBwDown => {
-                if !self.probe_bw_if_due(window, sample) && self.is_time_to_cruise(sample) {
-                    self.state = State::ProbeBwCruise;
-                }
-            }
+            State::ProbeBwDown => self.step_down(window, sample),
             State::ProbeBwCruise => {
                 self.probe_bw_if_due(window, sample);
             }
@@ -199,14 +201,22 @@ impl Bbr {
                 self.is_bw_probe_sample = true;
                 self.start_probe_bw_up(window, sample);
             }
-            State::ProbeBwUp => {
-                if self.is_time_to_go_down(window, sample) {
-                    // "no high loss (yet)"
-                    self.prev_probe_too_high = false;
-                    self.start_probe_bw_down();
-                }
-            }
+            State::ProbeBwUp => self.step_up(window, sample),
             _ => {}
+        }
+    }
+
+    fn step_down(&mut self, window: &Window, sample: &Sample) {
+        if !self.probe_bw_if_due(window, sample) && self.is_time_to_cruise(sample) {
+            self.state = State::ProbeBwCruise;
+        }
+    }
+
+    fn step_up(&mut self, window: &Window, sample: &Sample) {
+        if self.is_time_to_go_down(window, sample) {
+            // "no high loss (yet)"
+            self.prev_probe_too_high = false;
+            self.start_probe_bw_down();
         }
     }
 
