@@ -78,7 +78,9 @@ impl Shard {
                     continue;
                 }
             }
-            if let (Some(chunk), Some(found)) = (frame.chunk, burst.last_mut()) {
+            if let Some(chunk) = frame.chunk
+                && let Some(found) = burst.last_mut()
+            {
                 found.arrival.stay_if_long(chunk);
             }
         }
@@ -223,20 +225,25 @@ impl Shard {
         let segs = u64::from(found.arrival.segment.meta.segs);
         self.cx.counters.in_segs += segs;
         let arrival = &found.arrival;
-        let verdict = match found.record.map(|record| (record.kind(), record.index())) {
-            Some((Kind::Connection, index)) => self.on_connection_segment(index, arrival),
-            Some((Kind::SynEntry, index)) => {
-                let step = self.process_half_open(index, found);
+        // Kinds are compared one by one: a match of all would make a number of its own of them, by five
+        // instructions.
+        let verdict = match found.record {
+            Some(record) if record.kind() == Kind::Connection => {
+                self.on_connection_segment(record.index(), arrival)
+            }
+            Some(record) if record.kind() == Kind::SynEntry => {
+                let step = self.process_half_open(record.index(), found);
                 self.settle(step, found)
             }
-            Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, found),
+            Some(record) => self.on_waiting_segment(record.index(), found),
             None => {
                 let step = self.on_unmatched_segment(found);
                 self.settle(step, found)
             }
         };
-        // Two comparisons, where a match of all would jump by a table.
-        if let Verdict::Accepted | Verdict::Closed(_) = verdict {
+        // Two comparisons, of which nearly always the first decides: a match of both would make a number of its
+        // own of the variant, and a match of all would jump by a table.
+        if matches!(verdict, Verdict::Accepted) || matches!(verdict, Verdict::Closed(_)) {
             self.cx.counters.accepted_segs += segs;
         } else {
             self.refuse(found, &verdict);
