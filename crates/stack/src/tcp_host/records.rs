@@ -88,7 +88,7 @@ impl Records {
     #[inline(never)]
     fn is_kept_by(&self, wait: u32, entry: &SynEntry) -> bool {
         let key = FlowKey::of_half_open(entry);
-        self.waits.get(wait).is_some_and(|wait| FlowKey::of_waiting(wait) == key)
+        self.waits.get(wait).is_some_and(|wait| key.is_of_waiting(wait))
     }
 
     /// The table leads no longer to a half-open entry, but again to the TIME-WAIT record that it would
@@ -172,9 +172,9 @@ impl Records {
     fn is_small_record_of(&self, record: Record, key: &FlowKey) -> bool {
         let index = record.index();
         if record.kind() == Kind::SynEntry {
-            self.syns.get(index).is_some_and(|entry| FlowKey::of_half_open(entry) == *key)
+            self.syns.get(index).is_some_and(|entry| key.is_of_half_open(entry))
         } else {
-            self.waits.get(index).is_some_and(|wait| FlowKey::of_waiting(wait) == *key)
+            self.waits.get(index).is_some_and(|wait| key.is_of_waiting(wait))
         }
     }
 }

@@ -183,9 +183,10 @@ impl TimeWait {
         local_port: u16,
         local_index: u16,
     ) -> bool {
-        self.remote == *remote
-            && (self.remote_port, self.local_port) == (remote_port, local_port)
+        self.remote_port == remote_port
+            && self.local_port == local_port
             && self.local_index == local_index
+            && self.remote == *remote
     }
 
     /// TS.Recent, if timestamps were negotiated.

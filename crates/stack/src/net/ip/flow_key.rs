@@ -29,6 +29,21 @@ impl FlowKey {
         Self { remote, remote_port, local_port, local_index }
     }
 
+    /// True if a half-open entry is of this flow.
+    #[inline]
+    pub(crate) fn is_of_half_open(&self, entry: &SynEntry) -> bool {
+        entry.remote().port == self.remote_port
+            && entry.local_port() == self.local_port
+            && entry.local_index() == self.local_index
+            && *entry.remote_addr() == self.remote
+    }
+
+    /// True if a record in TIME-WAIT is of this flow.
+    #[inline]
+    pub(crate) fn is_of_waiting(&self, wait: &TimeWait) -> bool {
+        wait.is_flow(&self.remote, self.remote_port, self.local_port, self.local_index)
+    }
+
     pub(crate) fn of_waiting(wait: &TimeWait) -> Self {
         let Ended { remote, remote_port, local_port, local_index, .. } = wait.ended();
         Self { remote, remote_port, local_port, local_index }
