@@ -1,6 +1,7 @@
 //! Time: what is due is done, a budget at a time.
 
 use whimbrel_base::Instant;
+use whimbrel_tcp::conn::TimerFinding;
 
 use super::Shard;
 use crate::ip::FlowKey;
@@ -59,26 +60,27 @@ impl Shard {
     fn on_timer(&mut self, index: u32) {
         self.refresh_path_mtu(index);
         if let Some((connection, cx)) = self.connection(index) {
-            let repeated = cx.counters.syn_retrans;
-            let (held, lowered) = (connection.held_path_mtu(), cx.counters.path_mtu_lowered);
-            connection.on_deadline(cx);
-            let unheard = cx.counters.syn_retrans > repeated;
-            let believed = held.filter(|_| cx.counters.path_mtu_lowered > lowered);
+            let finding = connection.on_deadline(cx);
             let key = FlowKey::of(connection);
-            if connection.suspects_path(&cx.tunables) {
-                cx.counters.paths_doubted += 1;
-                self.net.suspect_path(&key.remote, self.cx.now);
-            }
-            // What a router said holds for others to the same host, too.
-            if let Some(mtu) = believed {
-                self.net.note_path_mtu(self.cx.now, key.remote, mtu);
-            }
-            if unheard {
-                let addresses = &self.net.ip.addresses;
-                self.tcp.active.on_syn_unanswered(&mut self.cx, addresses, &key);
-            }
+            self.act_on(finding, &key);
         }
         self.after_change(index);
+    }
+
+    /// Passes on what a connection's deadlines tell of its path and its peer.
+    fn act_on(&mut self, finding: TimerFinding, key: &FlowKey) {
+        if finding.path_doubted {
+            self.cx.counters.paths_doubted += 1;
+            self.net.suspect_path(&key.remote, self.cx.now);
+        }
+        // What a router said holds for others to the same host, too.
+        if let Some(mtu) = finding.path_lowered {
+            self.net.note_path_mtu(self.cx.now, key.remote, mtu);
+        }
+        if finding.syn_repeated {
+            let addresses = &self.net.ip.addresses;
+            self.tcp.active.on_syn_unanswered(&mut self.cx, addresses, key);
+        }
     }
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.

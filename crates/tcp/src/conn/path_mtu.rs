@@ -60,21 +60,24 @@ impl Connection {
     }
 
     /// The MTU that a report claims and that is not believed yet, bytes of an IP packet.
-    pub fn held_path_mtu(&self) -> Option<u16> {
+    #[cfg(test)]
+    pub(super) fn held_path_mtu(&self) -> Option<u16> {
         Some(self.transfer.tcb.buffers.as_ref()?.too_big?.mtu)
     }
 
     /// The first segment timed out, and with it what was held of it is believed: RFC 5927 7.2, with
-    /// a MAXSEGRTO of 1. All in flight goes again in any case.
-    pub(super) fn apply_pmtu_report(&mut self, cx: &mut Context) {
+    /// a MAXSEGRTO of 1. All in flight goes again in any case. Returns the MTU that is news.
+    pub(super) fn apply_pmtu_report(&mut self, cx: &mut Context) -> Option<u16> {
         let held = self.transfer.tcb.buffers.as_ref().and_then(|buffers| buffers.too_big);
-        let Some(said) = held.filter(|said| self.stands_first(said)) else { return };
+        let said = held.filter(|said| self.stands_first(said))?;
         if let Some(buffers) = self.transfer.tcb.buffers.as_mut() {
             buffers.too_big = None;
         }
-        if self.is_news(said.mtu, &cx.tunables) {
+        let is_news = self.is_news(said.mtu, &cx.tunables);
+        if is_news {
             self.take_path_mtu(cx, said.mtu);
         }
+        is_news.then_some(said.mtu)
     }
 
     /// The path carries IP packets of no more than `mtu` bytes. Sizes only ever fall: what lies

@@ -20,10 +20,10 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
+use crate::Context;
 use crate::conn::{Connection, Flags, State};
 use crate::send::SendTimer;
 use crate::verdict::CloseReason;
-use crate::{Context, Tunables};
 
 /// Three deadlines, [`Instant::NEVER`] while they do not run.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,17 @@ pub struct Timers {
     pub(super) sender: Instant,
     pub(super) ack: Instant,
     pub(super) life: Instant,
+}
+
+/// The news that deadlines bring which ran out, for those who know of more than one connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TimerFinding {
+    /// True if nothing answered our SYN, which goes again.
+    pub syn_repeated: bool,
+    /// The MTU of the path by a report that is believed from now on, bytes of an IP packet.
+    pub path_lowered: Option<u16>,
+    /// True if RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
+    pub path_doubted: bool,
 }
 
 /// The purpose of a deadline that ran out.
@@ -102,26 +113,30 @@ impl Connection {
         self.transfer.timers.next()
     }
 
-    /// Time passed: whatever is due happens.
-    pub fn on_deadline(&mut self, cx: &mut Context) {
+    /// Time passed: whatever is due happens. Returns what that tells of path and peer.
+    pub fn on_deadline(&mut self, cx: &mut Context) -> TimerFinding {
+        let mut finding = TimerFinding::default();
         // Each is stopped before what follows from it, which may arm it again.
         if take_due(&mut self.transfer.timers.ack, cx.now) {
-            self.on_timer(cx, Purpose::DelayedAck);
+            self.on_timer(cx, Purpose::DelayedAck, &mut finding);
         }
         if take_due(&mut self.transfer.timers.sender, cx.now) {
-            self.on_timer(cx, Purpose::Sender(self.transfer.tcb.sender.timer()));
+            let timer = self.transfer.tcb.sender.timer();
+            self.on_timer(cx, Purpose::Sender(timer), &mut finding);
         }
         if take_due(&mut self.transfer.timers.life, cx.now)
             && let Some(purpose) = self.purpose_of_life()
         {
-            self.on_timer(cx, purpose);
+            self.on_timer(cx, purpose, &mut finding);
         }
         self.transfer.tcb.note_limit(cx);
         self.transfer.tcb.account_buffers(cx);
+        finding.path_doubted = self.transfer.tcb.sender.is_due_after(cx.tunables.doubt_after);
+        finding
     }
 
     /// The table's last column.
-    fn on_timer(&mut self, cx: &mut Context, purpose: Purpose) {
+    fn on_timer(&mut self, cx: &mut Context, purpose: Purpose, finding: &mut TimerFinding) {
         match purpose {
             Purpose::DelayedAck => {
                 cx.counters.delayed_acks += 1;
@@ -131,7 +146,8 @@ impl Connection {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
                     self.transfer.tcb.count_timeout(cx);
-                    self.apply_pmtu_report(cx);
+                    finding.syn_repeated = self.transfer.tcb.state == State::SynSent;
+                    finding.path_lowered = self.apply_pmtu_report(cx);
                     let path = self.transfer.path(cx);
                     let queue =
                         self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
@@ -204,10 +220,5 @@ impl Connection {
     fn time_out(&mut self, cx: &mut Context) {
         cx.counters.abort_on_timeout += 1;
         self.end(cx, CloseReason::TimedOut);
-    }
-
-    /// True if RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
-    pub fn suspects_path(&self, tunables: &Tunables) -> bool {
-        self.transfer.tcb.sender.is_due_after(tunables.doubt_after)
     }
 }

@@ -69,6 +69,22 @@ fn figures(error: &ConnectError) -> (u32, u32, Option<u128>) {
 }
 
 #[test]
+fn a_syn_without_answer_is_counted_where_the_peer_answered_others() {
+    for (others, unheard) in [(0, 0), (2, 1)] {
+        let (mut hosts, _) = hosts(&[]);
+        for _ in 0..others {
+            connect(&mut hosts, None).expect("a free port");
+        }
+        hosts.run_until_quiet();
+        hosts.lose = |_| true;
+        connect(&mut hosts, None).expect("a free port");
+        hosts.run(Duration::from_millis(1_100));
+        let counters = hosts.client.counters();
+        assert_eq!((counters.syn_retrans, counters.syns_unheard), (1, unheard), "{others} others");
+    }
+}
+
+#[test]
 fn client_that_closes_first_gets_ports_by_reuse_delay() {
     // 20 ports, for each a connection of 5 ms and 1 s of rest: one each 51 ms, though TIME-WAIT
     // lasts 20 s.
