@@ -91,8 +91,8 @@ fn super_segments_arrive_as_packets_of_the_mtu() {
 fn each_shard_keeps_its_ports_and_forwards_misrouted_frames() {
     for wrong in [false, true] {
         let (first, second) = MemEnd::pair(LinkConfig::default(), LinkConfig::default(), 1);
-        let mut sender = first.open(1).unwrap().remove(0);
-        let mut devices = second.open(2).unwrap();
+        let mut sender = first.open(1, Clock::start()).unwrap().remove(0);
+        let mut devices = second.open(2, Clock::start()).unwrap();
         if wrong {
             devices.reverse();
         }
