@@ -33,6 +33,8 @@ use crate::schedule::Schedule;
 use crate::targets::Targets;
 use crate::{LinkCounters, LinkOutcome, Loss, Waits, cut};
 
+mod reconfigure;
+
 /// One direction of a link. Times passed to it must not run backwards.
 #[derive(Debug)]
 pub struct Link {
@@ -82,6 +84,8 @@ pub enum LinkState {
 struct Travelling {
     arrives: Instant,
     number: u64,
+    /// End of its transmission.
+    sent: Instant,
     frame: Bytes,
 }
 
@@ -420,10 +424,10 @@ impl Link {
         let reorder = self.config.reorder.filter(|reorder| self.draw(reorder.chance));
         if let Some(reorder) = reorder {
             arrives = arrives + reorder.extra;
-            self.out_of_order.push(Reverse(Travelling { arrives, number, frame }));
+            self.out_of_order.push(Reverse(Travelling { arrives, number, sent, frame }));
         } else {
             self.latest = arrives;
-            self.in_order.push_back(Travelling { arrives, number, frame });
+            self.in_order.push_back(Travelling { arrives, number, sent, frame });
         }
         reorder.is_some()
     }
