@@ -259,7 +259,7 @@ impl TcpSocket {
     /// # let (stack, _other) = Stack::pair()?;
     /// let socket = TcpSocket::new_v4(&stack)?;
     /// socket.set_tcp_congestion("reno")?;
-    /// let error = socket.set_tcp_congestion("bbr").unwrap_err();
+    /// let error = socket.set_tcp_congestion("vegas").unwrap_err();
     /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     /// assert!(error.to_string().contains("give one of reno, cubic"));
     /// # Ok(())

@@ -22,5 +22,7 @@ pub(crate) fn help_with_kernel() -> String {
 
 /// Their names, as a choice.
 pub(crate) fn names() -> String {
-    Algorithm::OURS.map(|(_, name)| name).join(" or ")
+    let names = Algorithm::OURS.map(|(_, name)| name);
+    let [first @ .., last] = names;
+    format!("{} or {last}", first.join(", "))
 }

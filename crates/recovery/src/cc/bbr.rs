@@ -1,11 +1,12 @@
 //! BBRv3 (draft-ietf-ccwg-bbr): text leaves at the rate at which the path delivers it.
 //!
-//! `model.rs` has what is known of the path, `states.rs` the tactic that follows from it, and `control.rs` the pacing
-//! rate and cwnd. Names are the draft's. `C.has_selective_acks` counts as true: without SACK, too, losses are judged
+//! `model.rs` has what is known of the path, `control.rs` the pacing rate and cwnd, `states.rs` the tactics, and
+//! `losses.rs` how losses bound them. Names are the draft's. `C.has_selective_acks` counts as true: without SACK, too, losses are judged
 //! by their share of what was in flight.
 
 mod bandwidth;
 mod control;
+mod losses;
 mod model;
 mod sample;
 mod states;

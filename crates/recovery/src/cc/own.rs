@@ -36,7 +36,7 @@ macro_rules! own_algorithms {
                     Self::of_number(CongestionAlgorithm::$boxed_state as u8);
             )+
 
-            /// How many of them, the first, have their state in place.
+            /// The number of those, the first, whose state is in place.
             const IN_PLACE: usize = [$(Self::$number),+].len();
 
             /// Those of this crate, and their names, which are Linux's.

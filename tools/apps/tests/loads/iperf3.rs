@@ -310,7 +310,7 @@ fn unsupported_test_is_refused_with_iperf3s_number() {
         (r#"{"tcp":true,"len":1048577}"#, Refusal::BlockSize),
         (r#"{"tcp":true,"window":16777217}"#, Refusal::Buffers),
         (r#"{"tcp":true,"omit":601}"#, Refusal::Omit),
-        (r#"{"tcp":true,"congestion":"bbr"}"#, Refusal::Congestion),
+        (r#"{"tcp":true,"congestion":"vegas"}"#, Refusal::Congestion),
         (r#"{"tcp":true,"reverse":true,"TOS":4}"#, Refusal::Unimplemented),
         (r#"{"tcp":true,"parallel":-1}"#, Refusal::Parameters),
         (r#"{"tcp":true,"time":"long"}"#, Refusal::Parameters),

@@ -61,7 +61,7 @@ fn invalid_route_is_refused_with_valid_form() {
         ("10.0.0.0/24", "recvpipe="),
         ("10.0.0.0/24,mtu", "recvpipe="),
         ("10.0.0.0/24,window=64k", "recvpipe="),
-        ("10.0.0.0/24,congestion=bbr", "reno or cubic"),
+        ("10.0.0.0/24,congestion=vegas", "reno, cubic or bbr"),
         ("10.0.0.0/24,mtu=1400,mtu=1500", "once"),
     ] {
         let error = parse(text).unwrap_err();

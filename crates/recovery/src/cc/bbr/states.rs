@@ -47,6 +47,11 @@ impl State {
         }
     }
 
+    /// IsProbingBW().
+    pub(super) const fn is_probing_bw(self) -> bool {
+        matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
+    }
+
     /// IsInAProbeBWState().
     pub(super) const fn is_probe_bw(self) -> bool {
         matches!(
@@ -58,11 +63,6 @@ impl State {
 
 /// Startup and Drain.
 impl Bbr {
-    /// IsProbingBW().
-    pub(super) const fn is_probing_bw(&self) -> bool {
-        matches!(self.state, State::Startup | State::ProbeBwRefill | State::ProbeBwUp)
-    }
-
     /// ResetFullBW().
     pub(super) const fn reset_full_bw(&mut self) {
         self.full_bw = Bandwidth::ZERO;

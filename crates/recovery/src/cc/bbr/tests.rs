@@ -187,7 +187,7 @@ fn cruise_leaves_headroom_below_what_losses_allow() {
 }
 
 #[test]
-fn losses_while_it_cruises_lower_the_short_term_model_until_refill() {
+fn losses_in_cruise_lower_the_short_term_model_until_refill() {
     let mut flow = Flow::at(PATH, State::ProbeBwCruise);
     assert_eq!(flow.bbr.bw_shortterm, Bandwidth::INFINITY);
     flow.path.rate /= 2;
@@ -202,7 +202,7 @@ fn losses_while_it_cruises_lower_the_short_term_model_until_refill() {
 }
 
 #[test]
-fn probe_rtt_comes_every_five_seconds_and_halves_what_is_in_flight() {
+fn probe_rtt_comes_every_five_seconds_and_halves_flight() {
     let mut flow = Flow::at(PATH, State::ProbeRtt);
     let expired = flow.now.since(flow.bbr.probe_rtt_min_stamp);
     assert!(
@@ -317,7 +317,7 @@ fn bandwidth_that_is_gone_is_forgotten_after_two_cycles() {
 }
 
 #[test]
-fn time_out_leaves_one_segment_and_the_window_returns_with_recovery() {
+fn time_out_leaves_one_segment_until_recovery_ends() {
     let mut flow = Flow::at(PATH, State::ProbeBwCruise);
     let before = flow.window.cwnd;
     flow.time_out();
@@ -351,7 +351,7 @@ fn spurious_losses_return_to_the_probe() {
 }
 
 #[test]
-fn spurious_losses_while_it_cruises_restore_the_short_term_model() {
+fn spurious_losses_in_cruise_restore_the_short_term_model() {
     let mut flow = Flow::at(PATH, State::ProbeBwCruise);
     flow.time_out();
     flow.run(2 * PATH.trip);
@@ -361,7 +361,7 @@ fn spurious_losses_while_it_cruises_restore_the_short_term_model() {
 }
 
 #[test]
-fn mark_ends_startup_and_the_probe_and_lowers_what_it_cruises_at() {
+fn mark_ends_startup_and_probe_and_lowers_cruise() {
     let mut flow = Flow::new(PATH);
     flow.run(4 * PATH.trip);
     flow.mark();

@@ -174,7 +174,7 @@ impl Flow {
         self.note_state();
     }
 
-    /// What seemed lost was not.
+    /// Undoes the last recovery, whose losses were none.
     pub(super) fn undo(&mut self) {
         let before = self.window;
         self.bbr.undo(&mut self.window, &before);
