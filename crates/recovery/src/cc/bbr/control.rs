@@ -23,7 +23,9 @@ impl Bbr {
     /// SetPacingRateWithGain(), the gain in percent.
     pub(super) fn set_pacing_rate(&mut self, gain: u32) {
         let rate = self.bw().percent(gain).percent(100 - PACING_MARGIN);
-        if self.full_bw_reached || rate > self.pacing_rate {
+        // Losses can end Startup before a rate was measured.
+        let is_known = self.full_bw_reached && rate > Bandwidth::ZERO;
+        if is_known || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }

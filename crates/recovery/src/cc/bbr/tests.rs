@@ -271,6 +271,15 @@ fn pause_leaves_the_window_and_paces_at_the_bandwidth() {
 }
 
 #[test]
+fn startup_that_ends_without_a_rate_keeps_its_pace() {
+    let mut bbr = Bbr { full_bw_reached: true, ..Bbr::default() };
+    bbr.init_pacing_rate(10 * MSS, Micros::from_millis(1));
+    let before = bbr.pacing_rate;
+    bbr.set_pacing_rate(100);
+    assert_eq!(bbr.pacing_rate, before);
+}
+
+#[test]
 fn slow_application_does_not_lower_the_bandwidth() {
     let mut flow = Flow::at(PATH, State::ProbeBwRefill);
     let before = flow.bbr.max_bw();
