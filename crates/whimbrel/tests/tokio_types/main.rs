@@ -25,6 +25,7 @@ mod narrow_tun;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 mod packets;
+mod paused_clock;
 mod ping_tun;
 mod port_attack;
 mod rules;
