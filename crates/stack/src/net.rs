@@ -114,7 +114,7 @@ impl Net {
     pub(crate) fn unframe<'a>(&mut self, now: Instant, frame: &RxFrame<'a>) -> Option<RxFrame<'a>> {
         self.ip.counters.in_receives += 1;
         let reason = match self.open(frame.bytes) {
-            Ok(FrameContents::Packet(bytes)) => return Some(RxFrame { bytes: bytes, ..*frame }),
+            Ok(FrameContents::Packet(bytes)) => return Some(RxFrame { bytes, ..*frame }),
             Ok(FrameContents::LinkControl(heard)) => match self.process_control(heard, now) {
                 Ok(()) => {
                     self.ip.counters.in_delivers += 1;
