@@ -1,8 +1,9 @@
 //! BBRv3 (draft-ietf-ccwg-bbr): text leaves at the rate at which the path delivers it.
 //!
 //! `model.rs` has what is known of the path, `control.rs` the pacing rate and cwnd, `states.rs` the tactics, and
-//! `losses.rs` how losses bound them. Names are the draft's. `C.has_selective_acks` counts as true: without SACK, too, losses are judged
-//! by their share of what was in flight.
+//! `losses.rs` how losses bound them. Names are the draft's, and a name in the doc of a function is that of the
+//! draft's pseudocode that it follows. `C.has_selective_acks` counts as true: without SACK, too, losses are judged by
+//! their share of what was in flight.
 
 mod bandwidth;
 mod control;
@@ -95,7 +96,7 @@ pub struct Bbr {
 const _: () = assert!(size_of::<Bbr>() <= 160, "one for each connection that has it");
 
 impl Default for Bbr {
-    /// OnInit().
+    /// OnInit(): nothing is known of the path.
     fn default() -> Self {
         Self {
             now: Instant::ZERO,
@@ -172,17 +173,17 @@ impl CongestionControl for Bbr {
         self.init_pacing_rate(window.cwnd, Micros::from_millis(1));
     }
 
-    /// OnTransmit().
+    /// OnTransmit(): text that follows a pause leaves at the bandwidth.
     fn on_sent(&mut self, window: &mut Window, sent: &Sent) {
         self.set_now(sent.now);
         self.cwnd_limited[1] |= sent.in_flight + sent.mss > window.cwnd;
-        // "if (C.inflight == 0 && C.app_limited)": outside of recovery nothing else empties the path.
+        // "if (C.inflight == 0 && C.app_limited)": outside of recovery, only a closed window empties the path, too.
         if sent.in_flight <= sent.bytes && !self.in_loss_recovery {
             self.restart_from_idle(window);
         }
     }
 
-    /// UpdateOnACK().
+    /// UpdateOnACK(): the model follows the sample, the state the model, and rate and cwnd both.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.set_now(ack.now);
         if self.in_loss_recovery && ack.phase == Phase::Open {
@@ -197,7 +198,7 @@ impl CongestionControl for Bbr {
         self.update_control_parameters(window, &sample);
     }
 
-    /// HandleLostPacket().
+    /// HandleLostPacket(): more than is tolerated, of a probe, bounds the volume in flight.
     fn on_lost(&mut self, window: &mut Window, lost: &LostText) {
         self.handle_lost_text(window, lost);
     }
@@ -213,7 +214,7 @@ impl CongestionControl for Bbr {
         self.end_loss_recovery(window);
     }
 
-    /// OnEnterRTO().
+    /// OnEnterRTO(): one segment may leave until an acknowledgment arrives.
     fn on_rto(&mut self, window: &mut Window, timeout: &Timeout) {
         self.save_state_upon_loss(window);
         self.in_loss_recovery = true;
@@ -234,7 +235,7 @@ impl CongestionControl for Bbr {
     /// "When restarting from idle in ProbeBW states, BBR leaves C.cwnd as-is".
     fn on_idle(&mut self, _: &mut Window, _: u32) {}
 
-    /// HandleSpuriousLossDetection().
+    /// HandleSpuriousLossDetection(): cwnd, model and state are those before the loss.
     fn undo(&mut self, window: &mut Window, before: &Window) {
         window.cwnd = window.cwnd.max(before.cwnd);
         self.end_loss_recovery(window);
