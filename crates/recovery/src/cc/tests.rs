@@ -6,7 +6,26 @@ use std::time::Duration;
 
 use bottleneck::Bottleneck;
 
-use super::Algorithm;
+use whimbrel_base::{Instant, Micros};
+
+use super::{Ack, Algorithm, Phase, SlowStart};
+
+/// Acknowledges bytes that the congestion window limited, the last of the flight, and tells no round trip.
+pub(super) fn ack(delivered: u32, mss: u32) -> Ack {
+    Ack {
+        now: Instant::ZERO,
+        delivered,
+        arrived: delivered,
+        limited: delivered,
+        in_flight: 0,
+        rtt: None,
+        srtt: Micros::default(),
+        rate: None,
+        phase: Phase::Open,
+        mss,
+        slow_start: SlowStart::default(),
+    }
+}
 
 const fn path(megabits: u64, millis: u64) -> Bottleneck {
     Bottleneck {

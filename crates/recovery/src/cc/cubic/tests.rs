@@ -5,9 +5,8 @@ use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros};
 
 use super::Cubic;
-use crate::cc::{
-    Ack, Algorithm, CongestionControl, Loss, Phase, SlowStart, Timeout, TimeoutKind, Window,
-};
+use crate::cc::tests::ack;
+use crate::cc::{Ack, Algorithm, CongestionControl, Loss, Timeout, TimeoutKind, Window};
 
 const MSS: u32 = 1_000;
 const ROUND_TRIP_MILLIS: u64 = 100;
@@ -28,22 +27,8 @@ impl Sender {
     fn ack(&mut self, delivered: u32, limited: u32) {
         let now = Instant::from_millis(self.millis);
         let srtt = Micros::from_millis(self.round_trip as u32);
-        let (in_flight, phase, mss) = (self.window.cwnd - MSS, Phase::Open, MSS);
-        let (rtt, rate) = (Some(srtt), None);
-        let slow_start = SlowStart::default();
-        let ack = Ack {
-            now,
-            delivered,
-            arrived: delivered,
-            limited,
-            in_flight,
-            rtt,
-            srtt,
-            rate,
-            phase,
-            mss,
-            slow_start,
-        };
+        let (rtt, in_flight) = (Some(srtt), self.window.cwnd - MSS);
+        let ack = Ack { now, limited, in_flight, rtt, srtt, ..ack(delivered, MSS) };
         self.cubic.on_ack(&mut self.window, &ack);
     }
 
@@ -296,18 +281,15 @@ proptest! {
     ) {
         let mut cubic = Cubic::default();
         let mut window = window(cwnd, ssthresh, w_max);
-        let (in_flight, phase, rate) = (cwnd, Phase::Open, None);
         for step in 0..3 {
             let now = Instant::from_nanos(nanos).after_micros(u64::from(pause) * step);
-            let (rtt, srtt) = (None, Micros::new(srtt));
-            let (delivered, limited, before) = (acked, acked, window.cwnd);
-            let slow_start = SlowStart::default();
-        let ack = Ack { now, delivered, arrived: delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
+            let (srtt, before) = (Micros::new(srtt), window.cwnd);
+            let ack = Ack { now, in_flight: cwnd, srtt, ..ack(acked, mss) };
             cubic.on_ack(&mut window, &ack);
             prop_assert!(window.cwnd >= before && window.cwnd <= 1 << 30);
             prop_assert!(window.cwnd <= before.saturating_add((before / 2).max(acked).max(mss)));
         }
-        let loss = Loss { in_flight, mss };
+        let loss = Loss { in_flight: cwnd, mss };
         cubic.on_loss_event(&mut window, &loss);
         prop_assert!(window.ssthresh <= (window.cwnd / 10 * 7 + 7).max(2 * mss));
     }

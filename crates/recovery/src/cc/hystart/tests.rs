@@ -5,7 +5,8 @@ use core::time::Duration;
 use whimbrel_base::{Instant, Micros};
 
 use super::HyStart;
-use crate::cc::{Ack, Algorithm, Phase, SlowStart, Window};
+use crate::cc::tests::ack;
+use crate::cc::{Ack, Algorithm, SlowStart, Window};
 
 const MSS: u32 = 1_000;
 
@@ -60,21 +61,8 @@ impl Sender {
 
     fn ack(&mut self, delivered: u32, in_flight: u32, millis: Option<u32>) {
         let rtt = millis.map(Micros::from_millis);
-        let (now, srtt, phase) = (self.now, Micros::default(), Phase::Open);
-        let (limited, rate, mss, slow_start) = (delivered, None, MSS, self.slow_start);
-        let ack = Ack {
-            now,
-            delivered,
-            arrived: delivered,
-            limited,
-            in_flight,
-            rtt,
-            srtt,
-            rate,
-            phase,
-            mss,
-            slow_start,
-        };
+        let (now, slow_start) = (self.now, self.slow_start);
+        let ack = Ack { now, in_flight, rtt, slow_start, ..ack(delivered, MSS) };
         self.start.grow(&mut self.window, delivered, &ack);
     }
 }

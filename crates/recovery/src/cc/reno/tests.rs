@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 
-use whimbrel_base::{Instant, Micros};
-
 use super::Reno;
+use crate::cc::tests::ack;
 use crate::cc::{
     Ack, Algorithm, CongestionControl, Loss, Phase, SlowStart, Timeout, TimeoutKind, Window,
 };
@@ -29,7 +28,7 @@ impl Sender {
 
     /// So many bytes of a full window are acknowledged, with nothing lost.
     fn ack(&mut self, bytes: u32) {
-        self.reno.on_ack(&mut self.window, &ack(bytes, MSS, Phase::Open));
+        self.reno.on_ack(&mut self.window, &ack(bytes, MSS));
     }
 
     fn time_out(&mut self, kind: TimeoutKind) {
@@ -39,23 +38,6 @@ impl Sender {
 
     fn windows(&self) -> (u32, u32) {
         (self.window.cwnd, self.window.ssthresh)
-    }
-}
-
-fn ack(delivered: u32, mss: u32, phase: Phase) -> Ack {
-    let (now, srtt) = (Instant::ZERO, Micros::default());
-    Ack {
-        now,
-        delivered,
-        arrived: delivered,
-        limited: delivered,
-        in_flight: 0,
-        rtt: None,
-        srtt,
-        rate: None,
-        phase,
-        mss,
-        slow_start: SlowStart::default(),
     }
 }
 
@@ -83,7 +65,7 @@ fn one_ack_grows_window_by_at_most_slow_start_limit() {
         let slow_start = SlowStart { most: limit * MSS, ..SlowStart::default() };
         for ssthresh in [u32::MAX, 100 * MSS] {
             let mut sender = Sender::new(10 * MSS, ssthresh);
-            let heard = Ack { slow_start, ..ack(5 * MSS, MSS, Phase::Open) };
+            let heard = Ack { slow_start, ..ack(5 * MSS, MSS) };
             sender.reno.on_ack(&mut sender.window, &heard);
             assert_eq!(sender.window.cwnd, (10 + grown) * MSS, "{limit}");
         }
@@ -136,7 +118,7 @@ fn one_ack_of_several_windows_grows_by_one_segment() {
 fn what_the_window_did_not_limit_grows_nothing() {
     for ssthresh in [u32::MAX, MSS] {
         let mut sender = Sender::new(10 * MSS, ssthresh);
-        let unlimited = Ack { limited: 0, ..ack(5 * MSS, MSS, Phase::Open) };
+        let unlimited = Ack { limited: 0, ..ack(5 * MSS, MSS) };
         for _ in 0..100 {
             sender.reno.on_ack(&mut sender.window, &unlimited);
         }
@@ -147,9 +129,11 @@ fn what_the_window_did_not_limit_grows_nothing() {
 #[test]
 fn window_keeps_in_recovery_and_grows_by_mss_after_timeout() {
     let mut sender = Sender::new(10 * MSS, 40 * MSS);
-    sender.reno.on_ack(&mut sender.window, &ack(5 * MSS, MSS, Phase::FastRecovery));
+    let heard = Ack { phase: Phase::FastRecovery, ..ack(5 * MSS, MSS) };
+    sender.reno.on_ack(&mut sender.window, &heard);
     assert_eq!(sender.window.cwnd, 10 * MSS);
-    sender.reno.on_ack(&mut sender.window, &ack(5 * MSS, MSS, Phase::AfterTimeout));
+    let heard = Ack { phase: Phase::AfterTimeout, ..ack(5 * MSS, MSS) };
+    sender.reno.on_ack(&mut sender.window, &heard);
     assert_eq!(sender.window.cwnd, 11 * MSS);
 }
 
@@ -216,7 +200,7 @@ proptest! {
         mss in 36u32..=65_535,
     ) {
         let mut sender = Sender::new(cwnd, ssthresh);
-        sender.reno.on_ack(&mut sender.window, &ack(acked, mss, Phase::Open));
+        sender.reno.on_ack(&mut sender.window, &ack(acked, mss));
         let grown = sender.window.cwnd;
         prop_assert!(grown >= cwnd && grown <= 1 << 30);
         prop_assert!(cwnd >= ssthresh || grown - cwnd <= acked && grown <= ssthresh);

@@ -3,12 +3,12 @@
 use std::boxed::Box;
 use std::sync::{Arc, Mutex};
 
-use whimbrel_base::{Instant, Micros};
+use whimbrel_base::Instant;
 
 use super::{CcState, Control};
+use crate::cc::tests::ack;
 use crate::cc::{
-    Ack, Algorithm, Algorithms, CongestionControl, Loss, Phase, Reno, Sent, SlowStart, Timeout,
-    TimeoutKind, Window,
+    Ack, Algorithm, Algorithms, CongestionControl, Loss, Reno, Sent, Timeout, TimeoutKind, Window,
 };
 
 const MSS: u32 = 1_000;
@@ -41,21 +41,10 @@ impl Sender {
         let delivered = segments * MSS;
         self.in_flight -= delivered;
         let in_flight = self.in_flight;
-        self.control().on_ack(delivered, |limited| {
-            let (now, srtt, phase) = (Instant::ZERO, Micros::default(), Phase::Open);
-            Ack {
-                now,
-                delivered,
-                arrived: delivered,
-                limited,
-                in_flight,
-                rtt: None,
-                srtt,
-                rate: None,
-                phase,
-                mss: MSS,
-                slow_start: SlowStart::default(),
-            }
+        self.control().on_ack(delivered, |limited| Ack {
+            limited,
+            in_flight,
+            ..ack(delivered, MSS)
         });
     }
 

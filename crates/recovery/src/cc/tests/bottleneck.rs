@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
 
+use super::ack;
 use crate::cc::{
-    Ack, Algorithm, CcState, Control, INITIAL_SEGMENTS, Loss, Phase, Sent, SlowStart, Timeout,
-    TimeoutKind, Window, initial_cwnd,
+    Ack, Algorithm, CcState, Control, INITIAL_SEGMENTS, Loss, Phase, Sent, Timeout, TimeoutKind,
+    Window, initial_cwnd,
 };
 
 /// The path. Its queue holds as much as is in flight without it, and 16 packets at least.
@@ -185,20 +186,8 @@ impl Transfer {
             (self.now, self.path.mss, self.phase, self.pipe() as u32);
         let [rtt, srtt] = [rtt, self.srtt].map(|micros| Micros::new(micros as u32));
         self.control().on_ack(mss, |limited| {
-            let (delivered, rtt, rate) = (mss, Some(rtt), None);
-            Ack {
-                now,
-                delivered,
-                arrived: delivered,
-                limited,
-                in_flight,
-                rtt,
-                srtt,
-                rate,
-                phase,
-                mss,
-                slow_start: SlowStart::default(),
-            }
+            let rtt = Some(rtt);
+            Ack { now, limited, in_flight, rtt, srtt, phase, ..ack(mss, mss) }
         });
     }
 
