@@ -27,39 +27,7 @@ impl Shard {
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
         self.set_now(now);
         for frames in burst.chunks(BURST) {
-            match frames {
-                [frame] => self.rx_alone(frame),
-                _ => self.rx_pass(frames),
-            }
-        }
-    }
-
-    /// A frame by itself: there are no others whose cache misses its own could overlap with, and to
-    /// make places for a burst would take longer than all the rest.
-    fn rx_alone(&mut self, frame: &RxFrame<'_>) {
-        if let Some((key, segment)) = self.net.read_plain(frame) {
-            self.net.ip.counters.count_delivered(1);
-            let mut arrival = Arrival::of_plain(key, &segment, &frame.meta);
-            arrival.stay_in(frame.chunk);
-            self.find_and_process(arrival);
-            return;
-        }
-        self.rx_rare(frame);
-        if self.net.ip.addresses.accepts_any_address() {
-            self.tcp.reclaim_addresses(&mut self.net);
-        }
-    }
-
-    /// Takes in a frame that is not a segment in plain IPv4.
-    #[inline(never)]
-    fn rx_rare(&mut self, frame: &RxFrame<'_>) {
-        let mut whole = Vec::new();
-        if let Some(mut arrival) = self.read_frame(frame, &mut whole) {
-            arrival.stay_in(frame.chunk);
-            self.find_and_process(arrival);
-        }
-        for packet in whole {
-            self.rx_whole(&packet);
+            self.rx_pass(frames);
         }
     }
 

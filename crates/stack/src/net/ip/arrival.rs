@@ -79,14 +79,6 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl<'a> Arrival<'a> {
-    /// Its text is to stay where it is, if it is long and its frame in a chunk.
-    #[inline(always)]
-    pub(crate) fn stay_in(&mut self, chunk: Option<&'a Bytes>) {
-        if let Some(chunk) = chunk {
-            self.stay_if_long(chunk);
-        }
-    }
-
     /// Keeps long text of a frame in the chunk that the frame is in.
     #[cold]
     #[inline(never)]
