@@ -21,8 +21,12 @@ use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::{Clock, Waker};
 
+pub use gate::PacketVerdict;
+pub use handle::LinkHandle;
 pub(crate) use line::Line;
 
+mod gate;
+mod handle;
 mod line;
 
 /// One end of a wire that is not open yet.
@@ -62,6 +66,11 @@ impl MemEnd {
         (first, Self { clock, inward: there, outward: back })
     }
 
+    /// Returns a handle of the link from this end to the other, to change it while stacks use it.
+    pub fn outgoing(&self) -> LinkHandle {
+        LinkHandle { line: Arc::clone(&self.outward), clock: Arc::clone(&self.clock) }
+    }
+
     /// Opens this end with `queues` queues (1 to 256), one for each shard. The queue of a segment
     /// follows from its ports; [`Steered`](crate::Steered) forwards the rest. Both ends follow the
     /// clock of the first that is opened: `clock`, unless the other end is open.
@@ -69,7 +78,7 @@ impl MemEnd {
         let clock = *self.clock.get_or_init(|| clock);
         let wakers: Box<[Waker]> =
             (0..queues.max(1)).map(|_| Waker::new()).collect::<io::Result<_>>()?;
-        self.inward.open(wakers.clone());
+        self.inward.open(&wakers);
         let wire = |(queue, waker)| MemWire {
             clock,
             waker,

@@ -103,7 +103,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
         let wakers = hosts.iter().map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
         let shared = |link, seed| {
             let line = Line::new(link, seed);
-            line.open(wakers.clone().into());
+            line.open(&wakers);
             Arc::new(line)
         };
         let is_shared = ways(link).iter().any(|(_, link)| link.is_shared());

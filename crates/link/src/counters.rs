@@ -18,7 +18,7 @@ pub struct LinkCounters {
     pub lost_random: u64,
     /// Frames lost in a burst.
     pub lost_burst: u64,
-    /// Frames lost by name (`drop=`).
+    /// Frames lost by name (`drop=`), or by a rule of the link's user.
     pub lost_targeted: u64,
     /// Frames lost because the policer had no tokens.
     pub lost_policed: u64,

@@ -35,7 +35,7 @@ pub enum Loss {
     Random,
     /// Random loss in bursts (Gilbert and Elliott).
     Burst,
-    /// It was named (`drop=`).
+    /// It was named (`drop=`), or lost by a rule of the link's user.
     Targeted,
     /// The policer had no tokens for it.
     Policed,

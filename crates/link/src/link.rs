@@ -190,6 +190,16 @@ impl Link {
         fate
     }
 
+    /// Counts a frame as sent and lost, without putting it on the link, and returns its outcome. For
+    /// users that lose frames by rules of their own.
+    pub fn lose(&mut self, frame: &[u8], loss: Loss) -> LinkOutcome {
+        self.counters.sent += 1;
+        self.counters.sent_bytes += frame.len() as u64;
+        let fate = LinkOutcome::lost(loss);
+        self.counters.count(fate);
+        fate
+    }
+
     /// Time of the next arrival, or of the next batch of acknowledgments.
     pub fn next_arrival(&self) -> Option<Instant> {
         let leaves = self.ack_batch.as_ref().and_then(AckBatch::leaves);
@@ -199,6 +209,11 @@ impl Link {
 
     /// Takes the next frame that has arrived.
     pub fn pop(&mut self, now: Instant) -> Option<Bytes> {
+        self.pop_arrival(now).map(|(_, frame)| frame)
+    }
+
+    /// Takes the next frame that has arrived, with the time of its arrival.
+    pub fn pop_arrival(&mut self, now: Instant) -> Option<(Instant, Bytes)> {
         self.advance(now);
         let (next, first) = (self.next_travelling()?, self.in_order.front());
         if next.arrives > now {
@@ -208,10 +223,10 @@ impl Link {
             true => self.in_order.pop_front(),
             false => self.out_of_order.pop().map(|Reverse(next)| next),
         };
-        let frame = next.map(|next| next.frame)?;
+        let Travelling { arrives, frame, .. } = next?;
         self.counters.delivered += 1;
         self.held -= held(&frame);
-        Some(frame)
+        Some((arrives, frame))
     }
 
     /// Measures the waits of frames that come from `from` on.

@@ -240,10 +240,12 @@ pub mod tunables {
     pub use whimbrel_wire::{Mss, OptionOrder};
 }
 
-/// Types of the fields of [`LinkConfig`].
+/// Types of the fields of [`LinkConfig`], and of a [`LinkHandle`].
 pub mod link {
+    pub use whimbrel_io::PacketVerdict;
     pub use whimbrel_link::{
-        BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop,
+        BurstLoss, Change, ConfigError, LinkConfig, LinkCounters, Policing, Probability,
+        QueueLimit, Reorder, Step, TargetedDrop,
     };
 }
 
@@ -285,7 +287,8 @@ pub use whimbrel_io::group::GroupKeyError;
 #[cfg_attr(docsrs, doc(cfg(feature = "rules")))]
 pub use whimbrel_io::rules::RulesError;
 pub use whimbrel_io::{
-    AddressCheckError, ConfigError, DuplicateAddressDetection, GroupKey, KeySource, MemEnd,
+    AddressCheckError, ConfigError, DuplicateAddressDetection, GroupKey, KeySource, LinkHandle,
+    MemEnd,
 };
 #[cfg(target_os = "linux")]
 pub use whimbrel_io::{

@@ -5,12 +5,13 @@
 //! wait for the next arrival on the link; sorting then shows whose packet it is.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_link::{Link, LinkConfig, LinkCounters, Waits};
+use whimbrel_link::{Link, LinkConfig, LinkCounters, Loss, Waits};
 
+use super::gate::{Gate, PacketVerdict};
 use crate::Waker;
 use crate::device::MAX_BURST;
 use crate::steering::queue_of;
@@ -19,13 +20,15 @@ use crate::steering::queue_of;
 #[derive(Debug)]
 pub(crate) struct Line {
     state: Mutex<State>,
-    /// The wakers of the shards at the far end, set once by [`Line::open`].
-    receivers: OnceLock<Box<[Waker]>>,
 }
 
 #[derive(Debug)]
-struct State {
-    link: Link,
+pub(super) struct State {
+    pub(super) link: Link,
+    /// What tests do to packets in front of the link.
+    pub(super) gate: Gate,
+    /// The wakers of the shards at the far end, set by [`Line::open`].
+    receivers: Arc<[Waker]>,
     /// Packets that arrived, by shard. With one shard they stay on the link until it takes them.
     arrived: Vec<VecDeque<Bytes>>,
     /// The latest time passed in. Of two senders, the later caller may have read the clock earlier.
@@ -36,15 +39,33 @@ impl Line {
     /// Creates a line without receivers. The same seed gives the same random choices.
     pub(crate) fn new(config: LinkConfig, seed: u64) -> Self {
         let link = Link::new(config, seed);
-        let state = State { link, arrived: Vec::new(), latest: Instant::ZERO };
-        Self { state: Mutex::new(state), receivers: OnceLock::new() }
+        let state = State {
+            link,
+            gate: Gate::default(),
+            receivers: Arc::new([]),
+            arrived: Vec::new(),
+            latest: Instant::ZERO,
+        };
+        Self { state: Mutex::new(state) }
     }
 
-    /// Sets the shards that receive from the line, one for each waker.
-    pub(crate) fn open(&self, receivers: Box<[Waker]>) {
-        self.lock().arrived.resize_with(receivers.len(), VecDeque::new);
-        // Opening consumes an end, so this is called once.
-        let _ = self.receivers.set(receivers);
+    /// Sets the shards that receive from the line, one for each waker, in place of former ones.
+    pub(crate) fn open(&self, receivers: &[Waker]) {
+        let mut state = self.lock();
+        state.arrived.clear();
+        state.arrived.resize_with(receivers.len(), VecDeque::new);
+        state.receivers = receivers.into();
+    }
+
+    /// Changes the line at `now`, and wakes its receivers: packets may arrive at other times.
+    pub(super) fn change(&self, now: Instant, act: impl FnOnce(&mut State, Instant)) {
+        let receivers = {
+            let mut state = self.lock();
+            let now = state.reach(now);
+            act(&mut state, now);
+            Arc::clone(&state.receivers)
+        };
+        receivers.iter().for_each(Waker::wake);
     }
 
     /// Returns the size of the longest packet that it takes, in bytes.
@@ -69,20 +90,36 @@ impl Line {
 
     /// Puts packets on the link, and wakes the shards that they are for.
     pub(crate) fn push(&self, now: Instant, packets: impl Iterator<Item = Bytes>) {
-        let receivers = self.receivers.get().map_or(&[][..], |all| all);
+        let mut state = self.lock();
+        let (now, receivers) = (state.reach(now), Arc::clone(&state.receivers));
         let mut queues = BTreeSet::new();
-        {
-            let mut state = self.lock();
-            state.latest = state.latest.max(now);
-            let now = state.latest;
-            for packet in packets {
-                if receivers.len() > 1 {
-                    queues.insert(queue_of(&packet, receivers.len() as u16));
+        let mut enter = |state: &mut State, packet: Bytes| {
+            if receivers.len() > 1 {
+                queues.insert(queue_of(&packet, receivers.len() as u16));
+            }
+            state.enter(now, packet);
+        };
+        for packet in packets {
+            let Some(rule) = state.gate.rule.clone() else {
+                enter(&mut state, packet);
+                continue;
+            };
+            drop(state);
+            let verdict = rule.judge(&packet);
+            state = self.lock();
+            match verdict {
+                PacketVerdict::Pass => enter(&mut state, packet),
+                PacketVerdict::Drop => {
+                    state.link.lose(&packet, Loss::Targeted);
                 }
-                state.link.push_frame(now, packet);
+                PacketVerdict::Duplicate => {
+                    enter(&mut state, packet.clone());
+                    enter(&mut state, packet);
+                }
             }
         }
-        match receivers {
+        drop(state);
+        match &*receivers {
             [only] => only.wake(),
             all => {
                 let own = queues.iter().filter_map(|queue| all.get(usize::from(*queue)));
@@ -119,12 +156,23 @@ impl Line {
 
     /// Locks the state. No code of this crate panics while it holds the lock, so a poisoned link is
     /// whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
+    /// Returns the latest time passed in, `now` included.
+    fn reach(&mut self, now: Instant) -> Instant {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    /// Passes a packet to the link, or to what stands in front of it.
+    pub(super) fn enter(&mut self, now: Instant, packet: Bytes) {
+        self.gate.enter(&mut self.link, now, packet);
+    }
+
     /// Sorts a burst of arrived packets. No shard needs waking: those that have packets now were
     /// waiting for this arrival.
     fn sort(&mut self, now: Instant) {

@@ -43,6 +43,7 @@ mod udp;
 mod udp_kernel;
 mod udp_tun;
 mod wakers;
+mod wire_changes;
 mod world;
 
 const DRIVER: whimbrel::Driver = whimbrel::Driver::Runtime;

@@ -1,0 +1,93 @@
+//! What tests do to packets in front of a link: judge, drop, hold, unplug.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_link::{Link, Loss};
+
+/// Decision of a rule ([`LinkHandle::on`](super::LinkHandle::on)) on a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum PacketVerdict {
+    /// The packet enters the link.
+    Pass,
+    /// The packet is lost.
+    Drop,
+    /// The packet enters the link twice.
+    Duplicate,
+}
+
+/// A rule that judges packets. It has a lock of its own, so that it may use the handle of its link.
+#[derive(Clone)]
+pub(super) struct Rule(Arc<Mutex<Judge>>);
+
+type Judge = dyn FnMut(&[u8]) -> PacketVerdict + Send;
+
+/// State in front of a link.
+#[derive(Default, Debug)]
+pub(super) struct Gate {
+    pub(super) rule: Option<Rule>,
+    /// Number of packets to drop.
+    pub(super) drops: u64,
+    /// Packets that wait, while the link is held.
+    held: Option<VecDeque<Bytes>>,
+    held_bytes: u64,
+}
+
+impl Rule {
+    pub(super) fn new(judge: impl FnMut(&[u8]) -> PacketVerdict + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(judge)))
+    }
+
+    /// Judges a packet. Call it without a lock of the line.
+    pub(super) fn judge(&self, packet: &[u8]) -> PacketVerdict {
+        // After a panic the rule is called no more: its worker has ended.
+        let mut judge = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        judge(packet)
+    }
+}
+
+impl Gate {
+    /// Passes a packet to the link, unless it is lost here or waits.
+    pub(super) fn enter(&mut self, link: &mut Link, now: Instant, packet: Bytes) {
+        let bytes = packet.len() as u64 + size_of::<Bytes>() as u64;
+        if self.drops > 0 {
+            self.drops -= 1;
+            link.lose(&packet, Loss::Targeted);
+        } else if let Some(held) = &mut self.held {
+            if self.held_bytes + bytes > Link::MAX_BYTES {
+                link.lose(&packet, Loss::Crowded);
+                return;
+            }
+            self.held_bytes += bytes;
+            held.push_back(packet);
+        } else {
+            link.push_frame(now, packet);
+        }
+    }
+
+    /// Holds packets from now on.
+    pub(super) fn hold(&mut self) {
+        self.held.get_or_insert_default();
+    }
+
+    /// Holds no more packets, and returns those that wait.
+    pub(super) fn release(&mut self) -> VecDeque<Bytes> {
+        self.held_bytes = 0;
+        self.held.take().unwrap_or_default()
+    }
+
+    /// Returns the number of packets that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.held.as_ref().map_or(0, VecDeque::len)
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule").finish_non_exhaustive()
+    }
+}
