@@ -392,6 +392,11 @@ impl Flight {
                 self.lose(range);
             }
         }
+        self.forget_loss_reports();
+    }
+
+    /// What was judged lost since the last report was too big for the path. It is no loss to a congestion control.
+    pub fn forget_loss_reports(&mut self) {
         if let Some(rates) = self.rates() {
             rates.forget_losses();
         }

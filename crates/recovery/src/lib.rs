@@ -66,6 +66,6 @@ mod recovery;
 mod route_metrics;
 
 pub use pacer::{Pacer, PacingRatios};
-pub use recovery::{Acked, CaState, Path, Reaction, Recovery, RecoveryEvents};
+pub use recovery::{Acked, CaState, MtuProbeOutcome, Path, Reaction, Recovery, RecoveryEvents};
 pub use route_metrics::RouteMetrics;
 pub use whimbrel_base as base;

@@ -11,6 +11,7 @@ mod rack;
 mod state;
 
 use alloc::boxed::Box;
+use core::ops::Range;
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
@@ -94,6 +95,19 @@ pub enum Reaction {
     LossUndone,
 }
 
+/// The outcome of a probe of the path MTU (RFC 4821 7.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MtuProbeOutcome {
+    /// Success: it arrived.
+    Arrived,
+    /// Failure: it was lost, and nothing around it.
+    Lost,
+    /// Timeout failure: it was not answered, nor was what followed it.
+    TimedOut,
+    /// More than the probe was lost, or it matters no more.
+    Inconclusive,
+}
+
 /// Queries.
 impl Recovery {
     /// The phase, as the congestion control knows it.
@@ -151,6 +165,11 @@ impl Recovery {
         self.0.as_ref().is_none_or(|state| state.may_probe(flight))
     }
 
+    /// True if the outcome of a probe of the path MTU is not known yet.
+    pub fn has_mtu_probe_out(&self) -> bool {
+        self.0.as_ref().is_some_and(|state| state.has_mtu_probe_out())
+    }
+
     /// True if a loss may still prove spurious, or a probe prove a loss.
     #[inline]
     pub fn remembers(&self) -> bool {
@@ -175,6 +194,18 @@ impl Recovery {
     /// A loss probe left; `end` is SND.NXT since.
     pub fn on_probe_sent(&mut self, end: u64, is_old: bool) {
         self.state().on_probe_sent(end, is_old);
+    }
+
+    /// `range` left in one segment that is larger than others, as a probe of the path MTU (RFC 4821 7.5).
+    pub fn on_mtu_probe_sent(&mut self, range: Range<u64>) {
+        self.state().on_mtu_probe_sent(range);
+    }
+
+    /// Takes the outcome of a probe of the path MTU, once it is known.
+    pub fn take_mtu_probe_outcome(&mut self, flight: &Flight) -> Option<MtuProbeOutcome> {
+        let outcome = self.0.as_mut()?.take_mtu_probe_outcome();
+        self.0 = self.0.take().filter(|state| !state.is_over(flight));
+        outcome
     }
 
     /// An acknowledgment was taken that is not plain: the flight knows of it.

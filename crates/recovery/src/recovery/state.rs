@@ -3,6 +3,7 @@
 mod frto;
 mod loss_probe;
 mod losses;
+mod mtu_probe;
 mod timeout;
 mod undo;
 
@@ -12,11 +13,12 @@ use whimbrel_base::{Instant, Micros};
 
 use super::prr::Prr;
 use super::rack::Rack;
-use super::{Acked, Path, Reaction, RecoveryEvents};
+use super::{Acked, MtuProbeOutcome, Path, Reaction, RecoveryEvents};
 use crate::cc::{Ack, Control, Loss, Phase};
 use crate::flight::Flight;
 pub(super) use frto::Frto;
 use loss_probe::Probe;
+use mtu_probe::MtuProbe;
 use undo::{Undo, Undone};
 
 /// The state of recovery while something is missing, or may have been.
@@ -34,6 +36,7 @@ pub(super) struct State {
     rack: Rack,
     prr: Prr,
     probe: Option<Probe>,
+    mtu_probe: Option<MtuProbe>,
     undo: Option<Undo>,
     pub(super) frto: Option<Frto>,
     /// The shortest round trip of what arrived since SND.UNA moved: where segments arrive out of order, what
@@ -91,6 +94,7 @@ impl State {
         flight.is_whole()
             && matches!(self.phase, Phase::Open)
             && !self.remembers()
+            && self.mtu_probe.is_none()
             && self.dup_acks == 0
             && !self.rack.is_widened()
             && self.recover.is_none_or(|recover| flight.una() > recover)
@@ -156,6 +160,7 @@ impl State {
         let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
         self.shortest = [self.shortest, trip].into_iter().flatten().min();
         self.process_probe(flight, control, acked);
+        self.note_mtu_probe_arrival(flight);
         self.note_duplicate(flight, acked);
         if acked.path.sack {
             self.rack.update(acked, flight.una());
@@ -174,8 +179,11 @@ impl State {
         } else {
             self.count_duplicates(flight, acked)
         };
+        let is_probe = lost && self.excuse_mtu_probe(flight);
+        let lost = lost && !is_probe;
         tell_losses(flight, control, acked.path.mss);
         let mut reaction = match undone {
+            None if is_probe => Reaction::Repair,
             None => Reaction::None,
             Some(Undone::Loss) => Reaction::LossUndone,
             Some(Undone::Timeout) => Reaction::TimeoutUndone,
@@ -286,6 +294,7 @@ impl State {
     /// acknowledgments of the others are ignored until all of the flight is acknowledged.
     pub(super) fn on_path_mtu(&mut self, flight: &mut Flight, mss: u16) {
         flight.lose_larger(mss);
+        self.abandon_mtu_probe(MtuProbeOutcome::Inconclusive);
         self.recover = Some(flight.end());
     }
 }

@@ -14,7 +14,7 @@ impl State {
         control: &mut Control<'_>,
         path: &Path,
     ) -> RecoveryEvents {
-        let lost = self.detect_loss(flight, path);
+        let lost = self.detect_loss(flight, path) && !self.excuse_mtu_probe(flight);
         tell_losses(flight, control, path.mss);
         if lost && self.phase == Phase::Open {
             self.events.sack_recovery = true;
@@ -36,6 +36,7 @@ impl State {
         attempt: u8,
     ) {
         let is_new = self.phase == Phase::Open;
+        self.time_mtu_probe_out(flight);
         let window = self.reordering(flight, path);
         let until = self.rack.timed_out_until(path.now, &window);
         if is_new {
