@@ -15,6 +15,7 @@ mod unclaimed;
 use whimbrel_base::packet::TxSegment;
 use whimbrel_base::{Instant, Key};
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::PathFinding;
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::{Address, EthernetHeader};
 
@@ -177,6 +178,16 @@ impl Net {
     pub(crate) fn note_path_mtu(&mut self, now: Instant, remote: Address, said: u16) {
         self.ip.path_mtus.note(now, remote, said);
         self.checks.narrow_paths |= self.ip.path_mtus.has_narrow();
+    }
+
+    /// Probes of a connection found what the path to `remote` carries.
+    pub(crate) fn note_path_finding(&mut self, now: Instant, remote: Address, found: PathFinding) {
+        match found {
+            PathFinding::Narrow(mtu) if mtu < self.mtu() => {
+                self.ip.probed_mtus.set(now, remote, mtu);
+            }
+            PathFinding::Narrow(_) | PathFinding::Wide => self.ip.probed_mtus.forget(&remote),
+        }
     }
 
     /// Addresses a packet. `false` if it does not leave now.

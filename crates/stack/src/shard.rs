@@ -84,6 +84,7 @@ impl Shard {
             reassembly: Reassembly::new(Bounds::DEFAULT),
             identifications: Identifications::new(&secrets.timestamps),
             path_mtus: PathMtus::default(),
+            probed_mtus: PathMtus::default(),
             datagram_mtus: PathMtus::default(),
             reply_mtus: PathMtus::default(),
             error_budget: ErrorBudget::new(&secrets.ports),

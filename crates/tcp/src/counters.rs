@@ -218,6 +218,13 @@ counters! {
     icmp_aborts = "WhimbrelIcmpAborts",
     /// Connections that a lesser path MTU made use smaller segments.
     path_mtu_lowered = "WhimbrelPathMtuLowered",
+    /// Times that a connection took to smaller segments, because full ones were not answered twice in a row
+    /// (RFC 4821 7.7).
+    path_mtu_suspected = "WhimbrelPathMtuSuspected",
+    /// Probes of the path MTU that were lost, and nothing around them (RFC 4821 7.6.2).
+    mtu_probe_failures = "TcpExtTCPMTUPFail",
+    /// Probes of the path MTU that arrived: segments are as large from then on.
+    mtu_probe_successes = "TcpExtTCPMTUPSuccess",
     /// Reports of a lesser path MTU that wait for the quoted segment to time out, because segments as
     /// large were acknowledged before (RFC 5927 7.2).
     path_mtu_held = "WhimbrelPathMtuHeld",

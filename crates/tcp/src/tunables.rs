@@ -28,7 +28,7 @@ mod validation;
 pub use self::groups::TUNABLE_GROUPS;
 pub use self::policy::{
     AnswerInTimeWait, BufferPolicy, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps,
-    NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RefusedPorts,
+    MtuProbing, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RefusedPorts,
     RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies, SynInTimeWait, SynInWindow,
     TextAfterShutdown, TimeExceededByIcmp, ToldBuffers, UnreachableByIcmp,
 };

@@ -56,6 +56,8 @@ pub struct IpLayer {
     pub(crate) identifications: Identifications,
     /// MTUs of paths.
     pub(crate) path_mtus: PathMtus,
+    /// MTUs of paths by probes of segments (RFC 4821): guesses, which neither datagrams nor fragments follow.
+    pub(crate) probed_mtus: PathMtus,
     /// MTUs of paths by reports about datagrams, which segments need not believe.
     pub(crate) datagram_mtus: PathMtus,
     /// MTUs of paths by reports about echo replies, which anybody can forge: nothing else believes them.

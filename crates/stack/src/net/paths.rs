@@ -31,12 +31,13 @@ impl Net {
 
     /// The largest IP packet that the path to `remote` carries, if that was found out by segments.
     pub(crate) fn path_mtu(&self, now: Instant, remote: &Address) -> Option<u16> {
-        self.ip.path_mtus.find(now, remote)
+        self.ip.segment_mtu(now, remote)
     }
 
     /// Forgets the paths to these hosts.
     pub(crate) fn forget_paths(&mut self, are_meant: impl Fn(&Address) -> bool) {
         self.ip.path_mtus.forget_those(&are_meant);
+        self.ip.probed_mtus.forget_those(&are_meant);
         self.ip.datagram_mtus.forget_those(&are_meant);
         self.ip.reply_mtus.forget_those(&are_meant);
     }
@@ -44,6 +45,7 @@ impl Net {
     /// Forgets what every path was found to carry.
     pub(crate) fn purge_paths(&mut self) {
         self.ip.path_mtus.clear();
+        self.ip.probed_mtus.clear();
         self.ip.datagram_mtus.clear();
         self.ip.reply_mtus.clear();
     }

@@ -189,6 +189,7 @@ const OF_1997: &[Setting] = &[
     set("net.inet.tcp.fastopen.client_enable", "0", "older than RFC 7413"),
     set("net.inet.tcp.fastopen.server_enable", "0", "older than RFC 7413"),
     set("icmp.frag_needed", "immediate", "tcp_subr.c, tcp_ctlinput: PRC_MSGSIZE calls tcp_mtudisc"),
+    set("net.ipv4.tcp_mtu_probing", "0", "older than RFC 4821"),
     set("neighbours.claims", "replace", "assumed: if_ether.c, in_arpinput"),
 ];
 
@@ -248,6 +249,11 @@ const OF_2013: &[Setting] = &[
     set("net.inet.tcp.fastopen.client_enable", "0", "older than RFC 7413"),
     set("net.inet.tcp.fastopen.server_enable", "0", "older than RFC 7413"),
     set("icmp.frag_needed", "immediate", "assumed: tcp_subr.c, tcp_ctlinput"),
+    set(
+        "net.ipv4.tcp_mtu_probing",
+        "0",
+        "assumed: no net.inet.tcp.pmtud_blackhole_detection, or 0",
+    ),
     set("neighbours.claims", "replace", "assumed: if_ether.c, in_arpinput"),
 ];
 
@@ -319,6 +325,11 @@ const OF_TODAY: &[Setting] = &[
     ),
     set("net.inet.tcp.ack_war_cnt", "5", "assumed: tcp_subr.c, tcp_ack_war_cnt"),
     set("icmp.frag_needed", "immediate", "assumed: tcp_subr.c, tcp_ctlinput"),
+    set(
+        "net.ipv4.tcp_mtu_probing",
+        "0",
+        "assumed: no net.inet.tcp.pmtud_blackhole_detection, or 0",
+    ),
     set("neighbours.claims", "replace", "assumed: if_ether.c, in_arpinput"),
     set(
         "net.inet.tcp.fastopen.server_enable",

@@ -77,6 +77,9 @@ impl Shard {
         if let Some(mtu) = finding.path_lowered {
             self.net.note_path_mtu(self.cx.now, key.remote, mtu);
         }
+        if let Some(found) = finding.path_found {
+            self.net.note_path_finding(self.cx.now, key.remote, found);
+        }
         if finding.syn_repeated {
             let addresses = &self.net.ip.addresses;
             self.tcp.active.on_syn_unanswered(&mut self.cx, addresses, key);

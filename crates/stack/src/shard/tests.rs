@@ -26,6 +26,7 @@ mod icmp;
 mod loopback;
 mod metrics;
 mod mtu;
+mod mtu_search;
 mod narrow;
 mod open;
 mod overflow;

@@ -59,7 +59,7 @@ impl TcpHost {
         let index = self.records.connections.0.insert(slot);
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.work.dirty.push_back(index);
-        let knows_paths = net.ip.routes.has_metrics() || !net.ip.path_mtus.is_empty();
+        let knows_paths = net.ip.routes.has_metrics() || net.ip.knows_paths();
         if knows_paths || options.is_some() || reuses.is_some() {
             self.prepare(cx, net, index, options, reuses.and_then(|it| it.ts_recent));
         }
@@ -113,6 +113,9 @@ impl TcpHost {
         }
         if let Some(mtu) = net.ip.path_mtus.said_of(cx.now, &remote) {
             let _ = connection.on_path_mtu(cx, mtu);
+        }
+        if let Some(mtu) = net.ip.probed_mtus.said_of(cx.now, &remote) {
+            connection.begin_probed(cx, mtu);
         }
     }
 }

@@ -6,6 +6,7 @@ use core::time::Duration;
 use whimbrel_base::Tick;
 
 use crate::Tunables;
+use crate::conn::mtu_search::MtuSearch;
 use crate::conn::{AckTiming, BufferSize, RouteMetrics, SocketOverrides, TcpInfoCounts};
 
 /// The [`ColdRecord`] of a connection that needs one: nearly none does.
@@ -20,6 +21,7 @@ pub(super) struct ColdRecord {
     pub(super) recv_size: BufferSize,
     pub(super) metrics: RouteMetrics,
     pub(super) info_counts: TcpInfoCounts,
+    pub(super) mtu_search: Option<MtuSearch>,
 }
 
 impl ColdOptions {
@@ -45,6 +47,22 @@ impl ColdOptions {
     pub(super) fn count_recovered(&mut self, now: Tick) {
         if let Some(record) = self.0.as_deref_mut() {
             record.info_counts.on_recovered(now);
+        }
+    }
+}
+
+/// The search for what the path carries.
+impl ColdOptions {
+    /// The search, if there is one.
+    #[inline]
+    pub(super) fn mtu_search(&self) -> Option<MtuSearch> {
+        self.0.as_deref()?.mtu_search
+    }
+
+    /// From now on the search is this.
+    pub(super) fn set_mtu_search(&mut self, search: Option<MtuSearch>) {
+        if let Some(record) = self.0.as_deref_mut() {
+            record.mtu_search = search;
         }
     }
 }

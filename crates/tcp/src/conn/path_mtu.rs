@@ -80,8 +80,8 @@ impl Connection {
         is_news.then_some(said.mtu)
     }
 
-    /// The path carries IP packets of no more than `mtu` bytes. Sizes only ever fall: what lies
-    /// beyond a path that became wider is found by the next connection.
+    /// The path carries IP packets of no more than `mtu` bytes. By reports sizes only ever fall: what lies beyond a
+    /// path that became wider is found by the next connection, or by probes if some are sent.
     ///
     /// Segments that exceed the new size never arrived, and are cut anew. As RFC 1191 6.4 has it, that must not
     /// happen for every report: each lost segment brings one, and a second of the same size changes nothing here.
@@ -97,6 +97,12 @@ impl Connection {
         self.take_path_mtu(cx, mtu);
         self.lose_larger(carried);
         IcmpVerdict::Lowered
+    }
+
+    /// Before the SYN is sent: probes of other connections found that the path carries `mtu` bytes.
+    pub fn begin_probed(&mut self, cx: &Context, mtu: u16) {
+        let mss = self.mss_carried(mtu, &cx.tunables);
+        self.transfer.tcb.sender.limit_mss(mss);
     }
 
     /// Segments of more text than this never arrived.
@@ -121,6 +127,7 @@ impl Connection {
         }
         cx.counters.path_mtu_lowered += 1;
         self.transfer.tcb.sender.lower_mss(mss);
+        self.transfer.limit_mtu_search(mss);
         self.lose_larger(mss);
     }
 
@@ -133,6 +140,7 @@ impl Connection {
     fn take_path_mtu(&mut self, cx: &mut Context, mtu: u16) {
         let mss = self.mss_for_mtu(mtu, &cx.tunables);
         self.transfer.tcb.sender.lower_mss(mss.min(self.transfer.tcb.sender.mss()));
+        self.transfer.note_reported_mss(cx, mss);
         if self.has_fragments(mtu) {
             self.transfer.tcb.flags.set(Flags::FRAGMENTS);
         }

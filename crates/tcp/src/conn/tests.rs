@@ -9,6 +9,7 @@ mod congestion;
 mod faults;
 mod hunger;
 mod icmp;
+mod mtu_search;
 mod sizes;
 mod stalls;
 mod timestamps;

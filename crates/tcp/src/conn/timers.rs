@@ -21,7 +21,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 
 use crate::Context;
-use crate::conn::{Connection, Flags, State};
+use crate::conn::{Connection, Flags, PathFinding, State};
 use crate::send::SendTimer;
 use crate::verdict::CloseReason;
 
@@ -40,6 +40,8 @@ pub struct TimerFinding {
     pub syn_repeated: bool,
     /// The MTU of the path by a report that is believed from now on, bytes of an IP packet.
     pub path_lowered: Option<u16>,
+    /// What probes found of the path (RFC 4821).
+    pub path_found: Option<PathFinding>,
     /// True if RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
     pub path_doubted: bool,
 }
@@ -131,6 +133,9 @@ impl Connection {
         }
         self.transfer.tcb.note_limit(cx);
         self.transfer.tcb.account_buffers(cx);
+        if !self.transfer.tcb.stats.cold.is_empty() {
+            finding.path_found = self.transfer.take_path_finding();
+        }
         finding.path_doubted = self.transfer.tcb.sender.is_due_after(cx.tunables.doubt_after);
         finding
     }
@@ -148,6 +153,9 @@ impl Connection {
                     self.transfer.tcb.count_timeout(cx);
                     finding.syn_repeated = self.transfer.tcb.state == State::SynSent;
                     finding.path_lowered = self.apply_pmtu_report(cx);
+                    if finding.path_lowered.is_none() {
+                        self.transfer.suspect_path_mtu(cx);
+                    }
                     let path = self.transfer.path(cx);
                     let queue =
                         self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
@@ -169,6 +177,7 @@ impl Connection {
                 let queue =
                     self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
                 self.transfer.tcb.sender.on_reordering_timeout(cx, &path, queue);
+                self.transfer.follow_mtu_search(cx);
                 // RFC 8985 8: while this timer ran, the retransmission timer did not.
                 self.transfer.rearm_retransmission(cx);
             }

@@ -17,6 +17,7 @@ use crate::{Context, RxSegment};
 mod ack;
 mod keep_alive;
 mod loss_probe;
+mod mtu_search;
 mod opening;
 mod output;
 mod retransmission;

@@ -24,6 +24,8 @@ pub struct SendQueue {
     pub cc: CcState,
     /// When text may leave next.
     pub pacer: Pacer,
+    /// Bytes of text of a probe of the path MTU that is to be sent; 0: none.
+    pub mtu_probe: u16,
 }
 
 impl SendQueue {
@@ -110,6 +112,7 @@ impl SendQueue {
         self.flight.clear();
         self.recovery.forget();
         self.cc.reset();
+        self.mtu_probe = 0;
         if self.pacer.has_begun() {
             self.pacer = Pacer::default();
         }

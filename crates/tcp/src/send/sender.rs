@@ -6,6 +6,7 @@ mod acknowledged;
 mod application;
 mod begin;
 mod lost;
+mod mtu_probe;
 mod output;
 
 use whimbrel_base::{Instant, Micros, Tick};
@@ -107,6 +108,8 @@ flags! {
         SEND_SHARE_LIMITED = 12,
         /// Text waits for its time: the flow is paced.
         PACED = 13,
+        /// A probe of the path MTU is to be sent as soon as it may.
+        MTU_PROBE = 14,
     }
 }
 
@@ -118,7 +121,7 @@ impl Flags {
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::AGAIN.0 | Self::KEEP_ALIVE.0);
     /// Those that decide what is sent next before text is looked at.
-    const AGAIN_OR_PACED: Self = Self(Self::AGAIN.0 | Self::PACED.0);
+    const BEFORE_TEXT: Self = Self(Self::AGAIN.0 | Self::PACED.0 | Self::MTU_PROBE.0);
 }
 
 /// Queries that are possible at any time.

@@ -69,6 +69,16 @@ policies! {
         Immediate = "immediate",
     }
 
+    /// When a connection looks for what its path carries by segments of its own (RFC 4821), beside routers' reports.
+    MtuProbing {
+        /// After full segments were not answered twice in a row, as a path does that drops them in silence.
+        Suspicion = "suspicion",
+        /// Never: Linux' default. A path that drops full segments in silence stops the connection.
+        Off = "off",
+        /// From the beginning, with small segments at first.
+        Always = "always",
+    }
+
     /// The response to a station that claims, unasked, the address of a neighbour that is confirmed as another
     /// station.
     NeighbourClaims {

@@ -83,7 +83,8 @@ impl Path {
         let queue = last.saturating_sub(least);
         let rate = self.rates.iter().sum::<f64>() / self.rates.len().max(1) as f64;
         let fills = self.line.is_some_and(|line| rate >= FULL * line as f64);
-        let differs = |it: &f64| (it - rate).abs() > rate / 4.0;
+        // A path that carries nothing is flat as well.
+        let differs = |it: &f64| *it <= 0.0 || (it - rate).abs() > rate / 4.0;
         let is_flat = self.rates.len() > 1 && !self.rates.iter().any(differs);
         if !(fills || is_flat && queue >= SHORTEST_QUEUE.max(least / 2)) {
             return None;

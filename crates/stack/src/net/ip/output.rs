@@ -270,7 +270,7 @@ impl IpLayer {
 
     /// The MSS that a peer announced, or what the path to it carries if that is less.
     pub(crate) fn path_mss(&self, now: Instant, announced: Mss, remote: &Address) -> Mss {
-        let Some(mtu) = self.path_mtus.find(now, remote) else { return announced };
+        let Some(mtu) = self.segment_mtu(now, remote) else { return announced };
         let headers = TcpHeader::LEN + ip_header_len(remote.family());
         announced.min(Mss::new(mtu.saturating_sub(headers as u16)))
     }

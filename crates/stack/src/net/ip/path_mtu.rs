@@ -80,6 +80,12 @@ impl PathMtus {
         self.by_age.insert(serial, remote);
     }
 
+    /// The path to `remote` carries `mtu` bytes, whatever was known of it.
+    pub(crate) fn set(&mut self, now: Instant, remote: Address, mtu: u16) {
+        self.forget(&remote);
+        self.note(now, remote, mtu);
+    }
+
     /// Returns the MTU of the path to `remote`, if it is known to be less than the link's; of IPv4
     /// [`LEAST_PATH_MTU_V4`] at least.
     #[inline]
@@ -166,7 +172,7 @@ impl PathMtus {
         self.forgotten += 1;
     }
 
-    fn forget(&mut self, remote: &Address) {
+    pub(crate) fn forget(&mut self, remote: &Address) {
         if let Some(path) = self.paths.remove(remote) {
             self.by_age.remove(&path.serial);
             self.narrow -= usize::from(path.is_narrow(remote));
@@ -175,6 +181,24 @@ impl PathMtus {
 }
 
 impl IpLayer {
+    /// True if anything is known of paths that segments are to know.
+    #[inline]
+    pub(crate) fn knows_paths(&self) -> bool {
+        !self.path_mtus.is_empty() || !self.probed_mtus.is_empty()
+    }
+
+    /// The largest packet that the path to `remote` carries, as segments are to know it, if it is less than the
+    /// link's: by reports, and by probes of other connections, whichever is less.
+    #[inline]
+    pub(crate) fn segment_mtu(&self, now: Instant, remote: &Address) -> Option<u16> {
+        let said = self.path_mtus.find(now, remote);
+        if self.probed_mtus.is_empty() {
+            return said;
+        }
+        cold_path();
+        [said, self.probed_mtus.said_of(now, remote)].into_iter().flatten().min()
+    }
+
     /// The largest packet that the path to `remote` carries, as datagrams are to know it: what was
     /// found out by segments holds for them, and not the other way round. A forged error about a
     /// segment has to quote what is in flight (RFC 5927); of a datagram that is not remembered.

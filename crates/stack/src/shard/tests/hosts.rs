@@ -39,6 +39,8 @@ pub(super) enum Wire {
     Plain,
     /// A router that refuses packets of more bytes than this, and says so; it fragments those that may be.
     Narrow(u16),
+    /// Something that drops packets of more bytes than this in silence.
+    Silent(u16),
     /// Something that fragments packets of more bytes than this whatever they say.
     Fragmenting(usize),
 }
@@ -231,6 +233,7 @@ impl Hosts {
             Wire::Narrow(mtu) if packet.len() > usize::from(mtu) => {
                 back.push_back((arrives, too_big(&packet, mtu)));
             }
+            Wire::Silent(mtu) if packet.len() > usize::from(mtu) => {}
             Wire::Fragmenting(size) if packet.len() > size => {
                 let pieces = fragments(&packet, self.carried as u32, size).into_iter();
                 wire.extend(pieces.map(|piece| (arrives, piece)));

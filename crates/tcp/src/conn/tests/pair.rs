@@ -9,7 +9,9 @@ use whimbrel_base::Instant;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
-use crate::conn::{ActiveOpen, Connection, FirstTrip, Handshake, Read, SocketOptions, State};
+use crate::conn::{
+    ActiveOpen, Connection, FirstTrip, Handshake, PathFinding, Read, SocketOptions, State,
+};
 use crate::{Context, RxSegment, Tunables, Verdict};
 use whimbrel_base::packet::{Payload, RxChecksum, SegMeta, Slices};
 
@@ -31,6 +33,8 @@ pub(super) struct Side {
     pub(super) ended: bool,
     /// True if the application reads what arrives.
     pub(super) reads: bool,
+    /// What its probes found of the path last.
+    pub(super) found: Option<PathFinding>,
     inbox: VecDeque<Flying>,
 }
 
@@ -66,7 +70,7 @@ impl Side {
         let mut cx = Context::new(Instant::ZERO, tunables);
         let connection = Connection::connect(&mut cx, open);
         let (received, inbox) = (Vec::new(), VecDeque::new());
-        Self { connection, cx, received, ended: false, reads: true, inbox }
+        Self { connection, cx, received, ended: false, reads: true, found: None, inbox }
     }
 
     pub(super) fn with<T>(
@@ -260,7 +264,8 @@ impl Pair {
             }
         }
         if side.connection.next_deadline() <= now {
-            side.with(now, |connection, cx| connection.on_deadline(cx));
+            let finding = side.with(now, |connection, cx| connection.on_deadline(cx));
+            side.found = finding.path_found.or(side.found);
         }
         self.check_invariants(which);
     }

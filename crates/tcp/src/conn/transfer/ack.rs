@@ -27,6 +27,7 @@ impl Transfer {
         };
         if !self.tcb.stats.cold.is_empty() {
             self.tcb.note_recovered(cx);
+            self.follow_mtu_search(cx);
         }
         self.rearm_acknowledged(cx);
         self.tcb.tell_room(cx);
@@ -106,6 +107,7 @@ impl Transfer {
     fn on_named_or_duplicate(&mut self, cx: &mut Context, seg: &RxSegment<'_>, is_duplicate: bool) {
         self.tell_sender(cx, seg, None, is_duplicate);
         self.tcb.note_recovered(cx);
+        self.follow_mtu_search(cx);
         self.retime(cx);
         // What the peer holds makes room.
         self.tcb.tell_room(cx);

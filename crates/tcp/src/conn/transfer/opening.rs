@@ -5,6 +5,7 @@ use whimbrel_wire::tcp::{OptionsView, Timestamps};
 
 use crate::conn::transfer::Transfer;
 use crate::conn::{Flags, Handshake, Signals, State};
+use crate::tunables::MtuProbing;
 use crate::{Context, RxSegment};
 
 impl Transfer {
@@ -24,6 +25,9 @@ impl Transfer {
             self.tcb.flags.set(Flags::SACK);
         }
         self.tcb.agree_mss(handshake.peer_mss, &cx.tunables);
+        if cx.tunables.mtu_probing == MtuProbing::Always {
+            self.begin_mtu_search(cx);
+        }
     }
 
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
@@ -69,6 +73,9 @@ impl Transfer {
         }
         let default = cx.tunables.default_mss(&self.tcb.ends.remote);
         self.tcb.agree_mss(opening.mss.unwrap_or(default), &cx.tunables);
+        if cx.tunables.mtu_probing == MtuProbing::Always {
+            self.begin_mtu_search(cx);
+        }
         self.tcb.apply_window_metrics();
     }
 

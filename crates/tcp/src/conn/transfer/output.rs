@@ -104,12 +104,11 @@ impl Transfer {
         range: SendRange,
         slices: &mut Slices,
     ) -> Head {
-        let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let head = if range.is_probe() {
             cold_path();
-            cx.counters.window_probes += 1;
-            self.tcb.sender.make_probe(range, queue, slices)
+            self.make_probe(cx, range, slices)
         } else {
+            let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
             let (head, again) = self.tcb.sender.make_text(cx, range, queue, slices);
             if again > 0 {
                 let segs = segments(again, head.gso_size);
@@ -123,6 +122,25 @@ impl Transfer {
         };
         self.arm_retransmission(cx);
         head
+    }
+
+    /// A probe of the peer's window, or of the path MTU.
+    #[inline(never)]
+    fn make_probe(&mut self, cx: &mut Context, range: SendRange, slices: &mut Slices) -> Head {
+        let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        match queue {
+            Some(queue) if self.tcb.sender.is_mtu_probe(range) => {
+                let head = self.tcb.sender.make_mtu_probe(cx, range, queue, slices);
+                if head.gso_size == 0 {
+                    self.on_mtu_probe_made(slices.bytes());
+                }
+                head
+            }
+            queue => {
+                cx.counters.window_probes += 1;
+                self.tcb.sender.make_probe(range, queue, slices)
+            }
+        }
     }
 
     /// A header that acknowledges everything received, and names what is held. Only duplicates may

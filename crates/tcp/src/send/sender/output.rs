@@ -8,6 +8,7 @@ use whimbrel_recovery::cc::{Phase, Sent};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
+use super::mtu_probe::MtuProbeStep;
 use super::{Flags, SendQueue, SendTimer, Sender, queued};
 use crate::Env;
 use whimbrel_base::packet::Slices;
@@ -29,14 +30,14 @@ impl SendRange {
 
     /// `len` bytes of text from `seq` on, far fewer than 2^29, and a FIN behind them.
     #[inline]
-    fn new(seq: SeqNum, len: u32, fin: bool) -> Self {
+    pub(super) fn new(seq: SeqNum, len: u32, fin: bool) -> Self {
         debug_assert!(len >> (u32::BITS - Self::LEN_AT) == 0, "{len} bytes");
         let fin = if fin { Self::FIN } else { 0 };
         Self { seq, packed: NonZeroU32::MIN | fin | (len << Self::LEN_AT) }
     }
 
     /// Returns this range as a probe.
-    fn as_probe(self) -> Self {
+    pub(super) fn as_probe(self) -> Self {
         Self { packed: self.packed | Self::PROBE, ..self }
     }
 
@@ -52,7 +53,7 @@ impl SendRange {
         self.packed.get() & Self::FIN != 0
     }
 
-    /// True if it is as much as must be sent to learn if a closed window has opened.
+    /// True if it is as much as must be sent to learn if a closed window has opened, or a larger segment arrives.
     #[inline]
     pub const fn is_probe(self) -> bool {
         self.packed.get() & Self::PROBE != 0
@@ -98,9 +99,15 @@ impl Sender {
     /// full one.
     #[inline(always)]
     pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
-        if self.flags.has(Flags::AGAIN_OR_PACED) {
-            return self.judge_again(queue);
+        if self.flags.has(Flags::BEFORE_TEXT) {
+            return self.judge_again(queue, max_text);
         }
+        self.judge_usual(queue, max_text)
+    }
+
+    /// Returns the range that goes next, where nothing is asked for.
+    #[inline(always)]
+    fn judge_usual(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
         // Apart from each other: with one that is there, nothing asks for it again.
         let Some(queue) = queue else { return self.judge_lone_fin() };
         if let Some(range) = self.judge_only(queue) {
@@ -229,7 +236,7 @@ impl Sender {
     /// for its time.
     #[cold]
     #[inline(never)]
-    fn judge_again(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
+    fn judge_again(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
         if self.flags.has(Flags::RETRANSMIT) {
             let lost = queue.and_then(|queue| self.lost_range(queue, u32::from(self.mss)));
             return lost.or_else(|| Some(self.oldest_range(queue, self.room_again())));
@@ -238,7 +245,7 @@ impl Sender {
             return self.judge_loss_probe(queue);
         }
         if !self.flags.has(Flags::PROBE) {
-            return None;
+            return if self.is_paced() { None } else { self.judge_with_mtu_probe(queue, max_text) };
         }
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
@@ -246,6 +253,15 @@ impl Sender {
             0 => self.oldest_range(queue, self.window_rounding_error().max(1)).as_probe(),
             admitted => self.oldest_range(queue, admitted),
         })
+    }
+
+    /// Returns the range that goes next where a probe of the path MTU is to be sent.
+    fn judge_with_mtu_probe(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
+        match queue.map_or(MtuProbeStep::Defer, |queue| self.judge_mtu_probe(queue)) {
+            MtuProbeStep::Send(range) => Some(range),
+            MtuProbeStep::Wait => None,
+            MtuProbeStep::Defer => self.judge_usual(queue, max_text),
+        }
     }
 
     /// Returns the range that goes behind a SYN-ACK of ours that was not lost, before it is acknowledged: of Fast Open
@@ -463,7 +479,7 @@ impl Sender {
 
     /// Notes the range that leaves.
     #[inline]
-    fn note_sent(
+    pub(super) fn note_sent(
         &mut self,
         cx: &mut Env,
         numbers: Range<SeqNum>,
@@ -559,7 +575,7 @@ impl Sender {
     /// Collects the range's text. Returns the head of its segment, and where it ends, FIN included.
     // Always: nearly each segment with text is made by this, and its head stays in registers.
     #[inline(always)]
-    fn take_range(
+    pub(super) fn take_range(
         &mut self,
         range: SendRange,
         queue: &mut SendQueue,

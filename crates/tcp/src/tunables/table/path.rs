@@ -56,6 +56,39 @@ macro_rules! path {
             rfc: "RFC 5927 7.2";
         }
 
+        /// When segments of a connection's own find out what its path carries, beside routers' reports. Linux has 0
+        /// by default, and stops where a path drops full segments in silence.
+        mtu_probing: MtuProbing = MtuProbing::Suspicion, "net.ipv4.tcp_mtu_probing"
+            (Reading::Words(&[("0", "off"), ("1", "suspicion"), ("2", "always")])), MtuProbing::UNIT => {
+            rfc: "RFC 4821 7.7";
+        }
+
+        /// The text of segments on a path that is suspected to drop larger ones, and of the first with
+        /// `net.ipv4.tcp_mtu_probing=2`. Over IPv6 it is what fits 1,280 bytes, if that is more.
+        mtu_base_mss: u16 = 1_024, "net.ipv4.tcp_base_mss", Unit::Bytes => {
+            range: 48 ..= 65_495;
+            rfc: "RFC 4821 7.2";
+            low: "many small segments, until a probe arrives.";
+            high: "a path that carries less needs further time-outs.";
+        }
+
+        /// The least text of segments on a path that is suspected. Each time-out halves them down to this.
+        mtu_probe_floor: u16 = 48, "net.ipv4.tcp_mtu_probe_floor", Unit::Bytes => {
+            range: 48 ..= 65_495;
+            rfc: "RFC 4821 7.7";
+            low: "after a long outage headers are the most part of the first round trips.";
+            high: "a path that carries less is stuck.";
+        }
+
+        /// The time after which a connection whose search has ended looks for a path that became wider.
+        mtu_probe_interval: Duration = secs(600), "net.ipv4.tcp_probe_interval" (Reading::Seconds),
+        Unit::Time => {
+            range: secs(300) ..= secs(86_400);
+            rfc: "RFC 4821 7.3";
+            low: "segments are lost to probes; RFC 4821 allows no less than 5 minutes.";
+            high: "a path that became wider is used late.";
+        }
+
         /// The response to a station that claims the address of a neighbour that is confirmed as another
         /// station.
         neighbour_claims: NeighbourClaims = NeighbourClaims::Verify, "neighbours.claims",

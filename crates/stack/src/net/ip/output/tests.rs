@@ -43,6 +43,7 @@ pub(in crate::net::ip) fn host(tx_checksum: bool) -> IpLayer {
         reassembly: Reassembly::new(Bounds::DEFAULT),
         identifications: Identifications::new(&Secrets::from_seed(1).timestamps),
         path_mtus: PathMtus::default(),
+        probed_mtus: PathMtus::default(),
         datagram_mtus: PathMtus::default(),
         reply_mtus: PathMtus::default(),
         error_budget: ErrorBudget::new(&Key([7; 16])),
