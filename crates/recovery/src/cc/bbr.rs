@@ -64,7 +64,7 @@ pub struct Bbr {
     extra_acked_rounds: u8,
     bw_probe_up_rounds: u8,
     full_bw_count: u8,
-    /// Rounds in a row in which less than half of max_bw arrived, behind a long queue.
+    /// Rounds in which less than half of max_bw arrived, and late; one more if ProbeRTT came after three.
     slow_rounds: u8,
     /// Acknowledgments of this round that revealed losses.
     loss_events_in_round: u8,

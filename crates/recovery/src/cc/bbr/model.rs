@@ -89,18 +89,29 @@ impl Bbr {
     ///
     /// The draft forgets it after two cycles. Behind the queue that its own text has built, a cycle takes as long
     /// as two states of ProbeRTT are apart, which end it early: 10 Mb/s were believed for 20 s on a path that
-    /// carried 1. Three rounds in which less than half arrived, behind a queue of a whole round trip, show
-    /// the same as a plateau does in Startup.
+    /// carried 1. Three rounds in which less than half arrived, and late, show the same as a plateau does in
+    /// Startup. A path that became longer shows it, too: only if ProbeRTT finds a short round trip between them,
+    /// a queue is the reason.
     fn forget_lost_bandwidth(&mut self, sample: &Sample) {
         if !self.full_bw_reached || !self.round_start || sample.is_app_limited {
             return;
         }
-        let is_slow = self.bw_latest < self.max_bw().percent(50)
-            && sample.rtt.is_some_and(|rtt| rtt.get() / 2 > self.min_rtt.get());
-        self.slow_rounds = if is_slow { self.slow_rounds + 1 } else { 0 };
-        if self.slow_rounds == 3 {
+        let is_late = sample.rtt.is_some_and(|rtt| rtt.get() / 2 > self.probe_rtt_min_delay.get());
+        if self.bw_latest >= self.max_bw().percent(50) {
+            self.slow_rounds = 0;
+        } else if is_late && self.slow_rounds != SLOW_ROUNDS {
+            self.slow_rounds += 1;
+        }
+        if self.slow_rounds == SLOW_ROUNDS + 2 {
             self.slow_rounds = 0;
             self.max_bw_filter = [Bandwidth::ZERO, self.bw_latest];
+        }
+    }
+
+    /// ProbeRTT has emptied the queue of its own text: what is late from now on waits in it.
+    pub(super) const fn note_probed_rtt(&mut self) {
+        if self.slow_rounds == SLOW_ROUNDS {
+            self.slow_rounds += 1;
         }
     }
 
@@ -209,6 +220,8 @@ pub(super) const LOSS_THRESH: u32 = 2;
 pub(super) const BETA: u32 = 70;
 /// BBR.ExtraAckedFilterLen, rounds.
 const EXTRA_ACKED_FILTER_LEN: u8 = 10;
+/// Slow rounds after which ProbeRTT shows the reason.
+const SLOW_ROUNDS: u8 = 3;
 /// BBR.MinRTTFilterLen.
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval.

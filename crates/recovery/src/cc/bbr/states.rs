@@ -378,6 +378,7 @@ impl Bbr {
         if self.phase_stamp != Instant::NEVER && self.now > self.phase_stamp {
             // "schedule next ProbeRTT"
             self.probe_rtt_min_stamp = self.now;
+            self.note_probed_rtt();
             self.restore_cwnd(window);
             self.exit_probe_rtt();
         }

@@ -326,6 +326,32 @@ fn bandwidth_that_is_gone_is_forgotten_after_two_cycles() {
 }
 
 #[test]
+fn tenth_of_the_rate_waits_less_than_150_ms_after_12_s() {
+    let mut flow = Flow::new(Path { queue: 256_000, ..Path::new(10, 40) });
+    flow.run(20 * SECOND);
+    flow.path.rate /= 10;
+    flow.run(12 * SECOND);
+    let most = (flow.path.rate * 190 / 1_000) as u32;
+    for _ in 0..200 {
+        flow.run(SECOND / 10);
+        assert!(flow.in_flight() <= most, "{} after {:?}", flow.in_flight(), flow.now);
+    }
+}
+
+#[test]
+fn longer_round_trip_has_80_percent_within_12_s() {
+    let mut flow = Flow::new(Path::new(20, 20));
+    flow.run(20 * SECOND);
+    let before = flow.bbr.max_bw();
+    flow.path.trip *= 10;
+    flow.run(4 * SECOND);
+    assert_eq!(flow.bbr.max_bw(), before, "no queue made it slower");
+    flow.run(7 * SECOND);
+    let rate = flow.rate_in(SECOND) / flow.path.rate as f64;
+    assert!(rate > 0.8, "{rate}");
+}
+
+#[test]
 fn time_out_leaves_one_segment_until_recovery_ends() {
     let mut flow = Flow::at(PATH, State::ProbeBwCruise);
     let before = flow.window.cwnd;
