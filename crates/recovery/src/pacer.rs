@@ -80,7 +80,8 @@ fn time_of(bytes: u32, rate: u64) -> Duration {
 
 /// A quantum is a millisecond of the flow's text, within two full segments and this size.
 const QUANTA_PER_SECOND: u64 = 1_000;
-const SHORTEST_TRIP: Micros = Micros::from_millis(1);
+/// Shorter ones are not paced by their window.
+pub(crate) const SHORTEST_TRIP: Micros = Micros::from_millis(1);
 const MOST_AT_ONCE: u32 = 64_000;
 /// A thread that sleeps is woken up late by as much.
 const LEAST_CREDIT: Duration = Duration::from_micros(100);

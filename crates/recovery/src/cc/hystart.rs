@@ -5,13 +5,16 @@
 //! with that of the round before. If it grew by an eighth, the window grows by a quarter as much
 //! (Conservative Slow Start) for five rounds, or until a round trip says that it was a mistake.
 //!
-//! The first segments of a window that is not paced find the queue empty until the window is larger than the
-//! path, so that the least round trip grows a round too late. [`Train`] sees the path fill from the
-//! acknowledgments themselves.
+//! The first segments of a window find the queue empty until the window is larger than the path, so that the
+//! least round trip grows a round too late. If the window leaves in a burst, [`Train`] sees the path fill from
+//! the acknowledgments themselves. If it is paced, [`Samples`] sees the queue within a round.
 
+mod samples;
 mod train;
 
 use super::{Ack, Window};
+use crate::pacer::SHORTEST_TRIP;
+use samples::Samples;
 use train::Train;
 
 /// HyStart++ of one connection: which round it is, and what was measured in this one and the last.
@@ -23,10 +26,13 @@ pub(super) struct HyStart {
     last_round_min: u32,
     /// currentRoundMinRTT, microseconds; [`INFINITY`] if nothing was measured.
     round_min: u32,
-    /// cssBaselineMinRtt, microseconds; [`INFINITY`] outside of Conservative Slow Start, [`OF_TRAIN`] if a
-    /// train led there.
+    /// cssBaselineMinRtt, microseconds; [`INFINITY`] outside of Conservative Slow Start, [`OF_QUEUE`] if a
+    /// train or samples led there.
     css_baseline: u32,
     train: Train,
+    later: Samples,
+    /// True if samples of this round saw a queue.
+    queued: bool,
     /// rttSampleCount: round trips measured in this round.
     samples: u8,
     /// Rounds of Conservative Slow Start that are complete.
@@ -43,6 +49,8 @@ impl Default for HyStart {
             round_min: INFINITY,
             css_baseline: INFINITY,
             train: Train::default(),
+            later: Samples::default(),
+            queued: false,
             samples: 0,
             css_rounds: 0,
         }
@@ -83,7 +91,7 @@ impl HyStart {
         }
         window.grow(if self.in_css() { acked / CSS_GROWTH_DIVISOR } else { acked });
         self.measure(ack);
-        let is_full = self.follow_train(ack);
+        let is_full = self.judge_full(ack);
         if is_full || self.ends_round(ack) && self.css_rounds >= CSS_ROUNDS {
             // RFC 9406 4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the
             // ssthresh to the current cwnd."
@@ -91,27 +99,56 @@ impl HyStart {
         }
     }
 
-    /// Looks at the time for which acknowledgments have been arriving without a pause. True if that is a
-    /// whole round trip: what is in flight fills the path. From half of one on, the window that is sent for
-    /// them fills it, and Conservative Slow Start begins; it ends if the next train is shorter again.
-    ///
-    /// Beyond RFC 9406, whose only signal is delay; HyStart had this one, too, and Linux ends slow start by it.
-    fn follow_train(&mut self, ack: &Ack) -> bool {
+    /// True if what is in flight fills the path. From half of that on, the window that is sent for it fills it,
+    /// and Conservative Slow Start begins.
+    fn judge_full(&mut self, ack: &Ack) -> bool {
         let round_trip = self.last_round_min.min(self.round_min);
         if round_trip == INFINITY {
             return false;
         }
+        if ack.slow_start.paced && round_trip >= SHORTEST_TRIP.get() {
+            self.follow_samples(ack, round_trip)
+        } else {
+            self.follow_train(ack, round_trip)
+        }
+    }
+
+    /// Looks at the time for which acknowledgments have been arriving without a pause: a whole round trip is
+    /// a full path, half of one begins Conservative Slow Start. It ends if the next train is shorter again.
+    ///
+    /// Beyond RFC 9406, whose only signal is delay; HyStart had this one, too, and Linux ends slow start by it.
+    fn follow_train(&mut self, ack: &Ack, round_trip: u32) -> bool {
         let ended =
             self.train.on_ack(ack.now.as_micros() as u32, (round_trip / GAP_DIVISOR).min(MOST_GAP));
-        if ended.is_some_and(|length| length <= round_trip / 2) && self.css_baseline == OF_TRAIN {
+        if ended.is_some_and(|length| length <= round_trip / 2) && self.css_baseline == OF_QUEUE {
             (self.css_baseline, self.css_rounds) = (INFINITY, 0);
         }
         let length = self.train.length();
-        // What is paced takes half of a round trip to leave, whatever the path.
-        if length > round_trip / 2 && !ack.slow_start.paced && !self.in_css() {
-            self.css_baseline = OF_TRAIN;
+        if length > round_trip / 2 && !self.in_css() {
+            self.css_baseline = OF_QUEUE;
         }
         length > round_trip
+    }
+
+    /// Looks for a queue that the later segments of a paced window meet. They leave over half of a round trip at
+    /// least, whatever the path, so that the length of a train is no signal. But what leaves faster than the path
+    /// carries it waits the longer, the later it leaves: from half of a full path on. A sixteenth of a round trip
+    /// begins Conservative Slow Start, which ends with a round that sees less; a quarter is a full path.
+    ///
+    /// Beyond RFC 9406, which has the least of a whole round, and so the first segments, for its signal.
+    fn follow_samples(&mut self, ack: &Ack, round_trip: u32) -> bool {
+        let now = ack.now.as_micros() as u32;
+        let Some(least) = ack.rtt.and_then(|rtt| self.later.on_sample(now, rtt.get())) else {
+            return false;
+        };
+        let queue = least.saturating_sub(round_trip);
+        if queue >= (round_trip / BEGIN_DIVISOR).max(LEAST_QUEUE) {
+            self.queued = true;
+            if !self.in_css() {
+                self.css_baseline = OF_QUEUE;
+            }
+        }
+        queue >= (round_trip / FULL_DIVISOR).max(2 * LEAST_QUEUE)
     }
 
     const fn in_css(&self) -> bool {
@@ -159,6 +196,10 @@ impl HyStart {
         self.round_left = ack.in_flight;
         self.last_round_min = self.round_min;
         (self.round_min, self.samples) = (INFINITY, 0);
+        let saw_none = !core::mem::take(&mut self.queued);
+        if saw_none && ack.slow_start.paced && self.css_baseline == OF_QUEUE {
+            (self.css_baseline, self.css_rounds) = (INFINITY, 0);
+        }
         // RFC 9406 4.2: "If the transition into CSS happens in the middle of a round, that partial round
         // counts towards the limit."
         self.css_rounds += u8::from(self.in_css());
@@ -167,8 +208,8 @@ impl HyStart {
 }
 
 const INFINITY: u32 = u32::MAX;
-/// No round trip is below it: only a train ends what a train began.
-const OF_TRAIN: u32 = 0;
+/// No round trip is below it: only its own signal ends what a train or samples began.
+const OF_QUEUE: u32 = 0;
 
 /// RFC 9406 4.3, as it recommends; times in microseconds.
 const MIN_RTT_THRESH: u32 = 4_000;
@@ -181,6 +222,11 @@ const CSS_ROUNDS: u8 = 5;
 /// jitter spread the acknowledgments of a window that fills no path.
 const GAP_DIVISOR: u32 = 8;
 const MOST_GAP: u32 = 2_000;
+/// The parts of a round trip that samples wait in a queue where Conservative Slow Start begins, and where it ends.
+const BEGIN_DIVISOR: u32 = 16;
+const FULL_DIVISOR: u32 = 4;
+/// Less is no queue of the path, microseconds: a quantum of the sender's own makes as much.
+const LEAST_QUEUE: u32 = 500;
 
 #[cfg(test)]
 mod tests;

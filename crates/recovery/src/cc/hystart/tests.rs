@@ -24,6 +24,12 @@ impl Sender {
         Self { start, window, slow_start, now: Instant::ZERO }
     }
 
+    fn paced() -> Self {
+        let mut sender = Self::new();
+        sender.slow_start.paced = true;
+        sender
+    }
+
     /// A window is sent, and acknowledged segment by segment, each after so many milliseconds. Returns by
     /// how many segments the window grew.
     fn round(&mut self, millis: impl Fn(u32) -> u32) -> u32 {
@@ -55,12 +61,34 @@ impl Sender {
         (self.window.cwnd - before) / MSS
     }
 
+    /// As [`Sender::round_at_a_segment_a_millisecond`], of a window that leaves over 70 ms.
+    fn round_paced(&mut self) -> u32 {
+        let (before, segments) = (self.window.cwnd, self.window.cwnd / MSS);
+        let (begun, mut free) = (self.now, 0);
+        for number in 0..segments {
+            if !self.window.in_slow_start() {
+                break;
+            }
+            let sent = number * 70_000 / segments;
+            let departs = sent.max(free);
+            free = departs + 1_000;
+            self.now = begun + Duration::from_micros(departs.into());
+            self.ack_micros(MSS, self.window.cwnd - MSS, Some(100_000 + departs - sent));
+        }
+        self.now = self.now.max(begun + Duration::from_millis(100));
+        (self.window.cwnd - before) / MSS
+    }
+
     fn wait(&mut self, time: Duration) {
         self.now = self.now + time;
     }
 
     fn ack(&mut self, delivered: u32, in_flight: u32, millis: Option<u32>) {
-        let rtt = millis.map(Micros::from_millis);
+        self.ack_micros(delivered, in_flight, millis.map(|millis| millis * 1_000));
+    }
+
+    fn ack_micros(&mut self, delivered: u32, in_flight: u32, micros: Option<u32>) {
+        let rtt = micros.map(Micros::new);
         let (now, slow_start) = (self.now, self.slow_start);
         let ack = Ack { now, in_flight, rtt, slow_start, ..ack(delivered, MSS) };
         self.start.grow(&mut self.window, delivered, &ack);
@@ -244,13 +272,57 @@ fn acknowledgments_three_milliseconds_apart_are_no_train() {
 }
 
 #[test]
-fn paced_flow_needs_a_train_of_a_whole_round_trip() {
-    let mut sender = Sender::new();
-    sender.slow_start.paced = true;
-    for segments in [10, 20, 40, 80] {
-        assert_eq!(sender.round_at_a_segment_a_millisecond(), segments);
+fn queue_behind_a_paced_window_quarters_growth_and_then_ends_slow_start() {
+    let mut sender = Sender::paced();
+    for segments in [10, 20, 40] {
+        assert_eq!(sender.round_paced(), segments);
     }
-    // Of 160 segments the 102nd is acknowledged 101 ms after the first.
-    assert_eq!(sender.round_at_a_segment_a_millisecond(), 102);
+    // From the 51st of 80 segments on, each waits for 6.25 ms and more; eight of them are needed.
+    assert_eq!(sender.round_paced(), 58 + 22 / 4);
+    assert!(sender.window.in_slow_start());
+    // The 50th of 143 is the first that waits for 25 ms, and the next eight begin with the 51st.
+    assert_eq!(sender.round_paced(), 58 / 4);
     assert!(!sender.window.in_slow_start());
+    assert_eq!(sender.window.ssthresh, sender.window.cwnd);
+}
+
+#[test]
+fn slow_start_resumes_after_a_round_without_a_queue() {
+    let mut sender = Sender::paced();
+    let mut round = |late: core::ops::Range<u32>| {
+        let (before, segments) = (sender.window.cwnd, sender.window.cwnd / MSS);
+        for number in 0..segments {
+            let millis = if late.contains(&number) { 110 } else { 100 };
+            sender.ack(MSS, sender.window.cwnd - MSS, Some(millis));
+            sender.wait(Duration::from_millis(1));
+        }
+        (sender.window.cwnd - before) / MSS
+    };
+    assert_eq!([round(0..0), round(0..0)], [10, 20]);
+    // Something of another's was in the way of some.
+    assert!((20..40).contains(&round(8..30)));
+    round(0..0);
+    let segments = round(0..0);
+    assert_eq!(round(0..0), 2 * segments, "the window doubles again");
+    assert!(sender.window.in_slow_start());
+}
+
+#[test]
+fn paced_window_doubles_while_every_eighth_segment_is_in_time() {
+    let mut sender = Sender::paced();
+    for segments in [10, 20, 40, 80, 160, 320] {
+        assert_eq!(sender.round(|number| if number % 8 == 0 { 100 } else { 160 }), segments);
+    }
+    assert!(sender.window.in_slow_start());
+}
+
+#[test]
+fn round_trip_that_no_window_paces_goes_by_trains() {
+    let mut sender = Sender::paced();
+    // Half a millisecond: what is sent in it leaves at once.
+    for _ in 0..8 {
+        sender.ack_micros(MSS, 10 * MSS, Some(500));
+        sender.wait(Duration::from_micros(50));
+    }
+    assert!(sender.start.in_css(), "{:?}", sender.start);
 }
