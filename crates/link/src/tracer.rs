@@ -340,6 +340,7 @@ const fn ca_state(state: CaState) -> &'static str {
     match state {
         CaState::Open => "open",
         CaState::Disorder => "disorder",
+        CaState::Cwr => "cwr",
         CaState::Recovery => "recovery",
         CaState::Loss => "loss",
     }

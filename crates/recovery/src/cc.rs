@@ -96,8 +96,8 @@ pub trait CongestionControl: Debug + Send {
     /// The retransmission timer ran out.
     fn on_rto(&mut self, window: &mut Window, timeout: &Timeout);
 
-    /// Routers marked some of what is acknowledged now (RFC 3168 6.1.2): to be raised, at most once for
-    /// each window, by the reader of ECE.
+    /// The peer echoes that routers marked some of what is in flight (RFC 3168 6.1.2): at most once for each
+    /// window of text, and not for one that a loss event reduced.
     fn on_ecn(&mut self, window: &mut Window, loss: &Loss) {
         self.on_loss_event(window, loss);
         window.cwnd = window.cwnd.min(window.ssthresh);

@@ -32,6 +32,9 @@ pub enum CaState {
     Open,
     /// Something arrived that was sent later than what is missing: too little to act upon.
     Disorder,
+    /// The window was reduced because the network marked what it carried (RFC 3168), and something is in
+    /// flight that was then.
+    Cwr,
     /// Fast recovery: a loss is being repaired without a time-out.
     Recovery,
     /// A retransmission time-out is being repaired.
@@ -125,6 +128,9 @@ impl Recovery {
     /// The state of loss recovery, of a connection with this flight.
     pub fn ca_state(&self, flight: &Flight) -> CaState {
         match self.phase() {
+            Phase::Open if self.0.as_ref().is_some_and(|state| state.is_reduced(flight)) => {
+                CaState::Cwr
+            }
             Phase::Open if self.segs_sacked(flight, 1) == 0 => CaState::Open,
             Phase::Open => CaState::Disorder,
             Phase::FastRecovery => CaState::Recovery,
@@ -218,6 +224,18 @@ impl Recovery {
         let outcome = self.state().on_ack(flight, control, acked);
         self.0 = self.0.take().filter(|state| !state.is_over(flight));
         outcome
+    }
+
+    /// The peer echoes a mark of the network (RFC 3168 6.1.2), by an acknowledgment of all below `ack` that the flight
+    /// does not know of yet. Returns true if the window is reduced for it.
+    pub fn on_ecn(
+        &mut self,
+        flight: &Flight,
+        control: &mut Control<'_>,
+        ack: u64,
+        mss: u32,
+    ) -> bool {
+        self.state().on_ecn(flight, control, ack, mss)
     }
 
     /// The reordering timer ran out: what is missing is old enough to be judged (RFC 8985 6.2).

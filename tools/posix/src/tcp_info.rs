@@ -42,7 +42,8 @@ macro_rules! tcp_info {
 tcp_info! {
     /// The state, by Linux' numbers ([`state::NUMBERS`]).
     tcpi_state: u32,
-    /// State of loss recovery: 0 open, 1 disorder, 3 recovery, 4 loss.
+    /// State of loss recovery: 0 open, 1 disorder, 2 window reduced for marks, 3 recovery,
+    /// 4 loss.
     tcpi_ca_state: u32,
     /// Unanswered retransmission time-outs in a row.
     tcpi_retransmits: u32,
@@ -281,6 +282,7 @@ const fn ca_state(state: CaState) -> u32 {
     match state {
         CaState::Open => 0,
         CaState::Disorder => 1,
+        CaState::Cwr => 2,
         CaState::Recovery => 3,
         CaState::Loss => 4,
     }

@@ -141,6 +141,8 @@ impl CongestionControl for Cubic {
 
     fn on_ecn(&mut self, window: &mut Window, loss: &Loss) {
         self.remember(window);
+        // A loss in the same window may be undone, and never this.
+        self.before.0 = None;
         // RFC 8511 3.1: "CUBIC connections benefit from beta_{ecn} of 0.85".
         window.reduce(loss, Share(17, 20));
         window.cwnd = window.cwnd.min(window.ssthresh);

@@ -146,6 +146,7 @@ pub struct Timeout {
 pub enum TimeoutKind {
     /// Text, for the first time.
     First,
-    /// Text that was sent again by a time-out before.
+    /// Text that was sent again by a time-out before, or of a window for which marks of the network reduced
+    /// ssthresh already (RFC 3168 6.1.2).
     Repeated,
 }

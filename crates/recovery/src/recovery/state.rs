@@ -3,6 +3,7 @@
 mod frto;
 mod loss_probe;
 mod losses;
+mod marks;
 mod mtu_probe;
 mod timeout;
 mod undo;
@@ -33,6 +34,8 @@ pub(super) struct State {
     prefers_new: bool,
     /// SND.NXT when the last recovery began.
     recover: Option<u64>,
+    /// SND.NXT when marks of the network last reduced the window, unless a time-out came since.
+    reduced: Option<u64>,
     rack: Rack,
     prr: Prr,
     probe: Option<Probe>,
@@ -98,6 +101,7 @@ impl State {
             && self.dup_acks == 0
             && !self.rack.is_widened()
             && self.recover.is_none_or(|recover| flight.una() > recover)
+            && self.reduced.is_none_or(|end| flight.una() > end)
     }
 }
 
@@ -205,7 +209,9 @@ impl State {
                 }
             }
             Phase::Open | Phase::AfterTimeout => {
-                if acked.advances {
+                // RFC 3168 6.1.2: "The sending TCP SHOULD NOT increase the congestion window in response to
+                // the receipt of an ECN-Echo ACK packet." All until the first of a new window echo that.
+                if acked.advances && !self.is_reduced(flight) {
                     self.grow(flight, control, acked);
                 } else {
                     self.note_other_ack(flight, control, acked);
@@ -268,8 +274,7 @@ impl State {
         (self.probe, self.frto) = (None, None);
         let sacked = flight.sacked().bytes();
         self.prr = Prr::new(flight.end() - flight.una() - sacked + delivered, path.mss);
-        let loss = loss(flight, control, path.mss);
-        control.on_loss_event(&loss);
+        self.tell_loss_event(flight, control, path.mss);
     }
 
     /// In fast recovery: what may leave by PRR, unless the algorithm says that.

@@ -1,6 +1,7 @@
 //! Recovery against a flight, acknowledgment by acknowledgment: full segments of a thousand bytes, 100 ms
 //! apart from their acknowledgments.
 
+mod marks;
 mod mtu_probe;
 mod sender;
 mod spy;

@@ -40,7 +40,7 @@ impl State {
         if repaired {
             self.events.loss_probe_recovery = true;
             let loss = loss(flight, control, acked.path.mss);
-            control.on_loss_event(&loss);
+            self.tell_loss_event(flight, control, acked.path.mss);
             control.on_recovered(&loss);
         }
         if repaired || is_told {

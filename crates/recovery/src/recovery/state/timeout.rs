@@ -44,7 +44,11 @@ impl State {
         } else if self.phase == Phase::FastRecovery {
             self.undo = None;
         }
-        let kind = if attempt <= 1 { TimeoutKind::First } else { TimeoutKind::Repeated };
+        // RFC 3168 6.1.2: "the TCP source should not decrease the slow-start threshold, ssthresh, if it has
+        // been decreased within the last round trip time."
+        let is_reduced = self.is_reduced(flight);
+        let kind =
+            if attempt <= 1 && !is_reduced { TimeoutKind::First } else { TimeoutKind::Repeated };
         let Loss { in_flight, mss } = loss(flight, control, path.mss);
         control.on_rto(&Timeout { kind, in_flight, mss });
         let repair_end = flight.first_segment().end;
@@ -54,6 +58,7 @@ impl State {
         // in the variable recover, and exit the fast recovery procedure if applicable."
         self.phase = Phase::AfterTimeout;
         self.recover = Some(flight.end());
+        self.reduced = None;
         // RFC 5682 3.1: "This algorithm SHOULD NOT be applied if the TCP sender is already in loss
         // recovery when a retransmission timeout occurs", but "If the retransmission timer expires again
         // during the execution of the SACK-enhanced F-RTO algorithm, the TCP sender MUST re-start the
