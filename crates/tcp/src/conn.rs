@@ -237,12 +237,22 @@ flags! {
         SYN_DATA = 9,
         /// Memory was short when the connection began, or when text came last: it gets little room.
         MEMORY_LIMITED = 10,
+        /// ECN was negotiated (RFC 3168 6.1.1); while opening: was asked for.
+        ECN = 11,
+        /// A router marked text that arrived, which segments echo until the peer has reduced its window.
+        ECHO = 12,
+        /// The segment that is being made may be marked by routers.
+        ECT = 13,
+        /// A SYN of ours left that did not ask for ECN, after one that did: no text may be marked.
+        NO_ECT = 14,
     }
 }
 
 impl Flags {
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
+    /// Those that change the headers of what is sent.
+    const ECHO_OR_ECT: Self = Self(Self::ECHO.0 | Self::ECT.0);
     /// Those with which arriving text will not be read.
     const READ_SHUTDOWN: Self = Self(Self::ORPHAN.0 | Self::DEAF.0);
 }

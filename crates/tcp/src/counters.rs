@@ -81,6 +81,12 @@ counters! {
     sack_reorder = "TcpExtTCPSACKReorder",
     /// Times that a peer discarded text which it had named in SACK (RFC 2018 8).
     sack_reneging = "TcpExtTCPSACKReneging",
+    /// SYNs sent again without asking for ECN, because the first was not answered (RFC 3168 6.1.1.1).
+    ecn_fallbacks = "WhimbrelEcnFallbacks",
+    /// Times that congestion windows were reduced because routers marked text (RFC 3168 6.1.2).
+    ecn_reductions = "WhimbrelEcnReductions",
+    /// Full segments that acknowledgments with ECE acknowledged, rounded up.
+    delivered_ce = "TcpExtTCPDeliveredCE",
     /// Loss probes sent (RFC 8985 7).
     loss_probes = "TcpExtTCPLossProbes",
     /// Losses that a loss probe repaired by itself (RFC 8985 7.4.2).

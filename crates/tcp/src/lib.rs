@@ -47,7 +47,8 @@
 //! let mut arrived = |header: &TcpHeader, judge: &mut dyn FnMut(&RxSegment<'_>)| {
 //!     let len = header.emit(OptionOrder::Linux, &mut bytes);
 //!     let (header, _) = TcpView::parse(&bytes[..len]).expect("it was written above");
-//!     judge(&RxSegment { header, payload: Payload::Borrowed(&[]), meta: SegMeta::SINGLE });
+//!     let (payload, meta) = (Payload::Borrowed(&[]), SegMeta::SINGLE);
+//!     judge(&RxSegment { header, payload, meta, ce: false });
 //! };
 //! arrived(&syn_ack, &mut |segment| {
 //!     assert_eq!(connection.on_segment(&mut cx, segment), Verdict::Accepted);

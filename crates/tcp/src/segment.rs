@@ -13,6 +13,8 @@ pub struct RxSegment<'a> {
     pub payload: Payload<'a>,
     /// The metadata of its arrival.
     pub meta: SegMeta,
+    /// True if a router marked it: Congestion Experienced in the IP header (RFC 3168 5).
+    pub ce: bool,
 }
 
 impl RxSegment<'_> {

@@ -27,10 +27,11 @@ mod validation;
 
 pub use self::groups::TUNABLE_GROUPS;
 pub use self::policy::{
-    AnswerInTimeWait, BufferPolicy, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps,
-    MtuProbing, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RefusedPorts,
-    RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies, SynInTimeWait, SynInWindow,
-    TextAfterShutdown, TimeExceededByIcmp, ToldBuffers, UnreachableByIcmp,
+    AnswerInTimeWait, BufferPolicy, EcnNegotiation, EmptyInTimeWait, FragNeeded, Isn,
+    MissingTimestamps, MtuProbing, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow,
+    RefusedPorts, RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies,
+    SynInTimeWait, SynInWindow, TextAfterShutdown, TimeExceededByIcmp, ToldBuffers,
+    UnreachableByIcmp,
 };
 
 pub use self::syn_retry::SynRetry;

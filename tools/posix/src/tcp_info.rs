@@ -270,6 +270,7 @@ fn options(snapshot: &Snapshot) -> u32 {
     u32::from(snapshot.timestamps)
         | u32::from(snapshot.sack) << 1
         | u32::from(scaled) << 2
+        | u32::from(snapshot.ecn) << 3
         | u32::from(snapshot.syn_data) << 5
 }
 

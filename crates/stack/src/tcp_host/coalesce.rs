@@ -2,8 +2,8 @@
 //! connection does with text, it then does once for all of them.
 //!
 //! Joined is only what would be answered and taken alike: full segments of text in order, each beginning
-//! where the one before it ends, with the same acknowledgment, window and timestamps, to a connection that
-//! has room for all of them. Everything else goes by itself.
+//! where the one before it ends, with the same acknowledgment, window and timestamps, all marked by routers or
+//! none, to a connection that has room for all of them. Everything else goes by itself.
 
 use whimbrel_base::packet::{Payload, SegMeta};
 use whimbrel_tcp::RxSegment;
@@ -61,7 +61,9 @@ impl Records {
                 && following.header.ack == segment.header.ack
                 && following.header.window == segment.header.window
                 && following.header.options == segment.header.options
-                && following.meta == segment.meta;
+                && following.meta == segment.meta
+                // A mark is of those that have it: RFC 3168 6.1.3 has each echoed.
+                && following.ce == segment.ce;
             if !follows || text == 0 || text > size || len + text > room {
                 break;
             }
@@ -97,7 +99,7 @@ pub(crate) fn join<'a>(
     let gso_size = segment.payload.len() as u16;
     let payload = Payload::Gathered(slices.get(..count).unwrap_or_default());
     let meta = SegMeta { segs: count as u16, gso_size, checksum: segment.meta.checksum };
-    let segment = RxSegment { header, payload, meta };
+    let segment = RxSegment { header, payload, meta, ce: segment.ce };
     let arrival = Arrival { key: first.arrival.key, segment };
     FoundSegment { arrival, hash: first.hash, record: first.record }
 }

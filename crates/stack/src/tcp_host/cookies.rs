@@ -252,7 +252,7 @@ impl Passive {
                 .find_map(|terms| Some((terms, mss_by(&terms)?)))?,
         };
         let open = found.passive_open(listener, iss, limit, ReusedFlow::FRESH);
-        Some(SynEntry::from_cookie(&header.whole(), open, mss, &terms))
+        Some(SynEntry::from_cookie(&header.whole(), open, mss, &terms, &cx.tunables))
     }
 
     fn flow_of(&self, net: &Net, key: &FlowKey) -> Option<Flow> {

@@ -158,6 +158,7 @@ impl TcpHost {
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
+            ecn: entry.has_ecn(),
             round_trip: entry.round_trip(cx.now),
         }
     }

@@ -108,6 +108,8 @@ impl SegmentationQueue {
         if len < left {
             let mut rest = outgoing;
             rest.seq += len;
+            // RFC 3168 6.1.2: "it SHOULD set the CWR bit only on the first new data packet that it transmits."
+            rest.flags = rest.flags.without(TcpFlags::CWR);
             self.head = Some(Head { key, outgoing: rest, marking, left: left - len });
             // What ends the text stands on its last segment.
             outgoing.flags = outgoing.flags.without(TcpFlags::PSH | TcpFlags::FIN);

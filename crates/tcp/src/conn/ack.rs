@@ -3,7 +3,7 @@
 use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::TcpFlags;
 
-use crate::conn::{Connection, State};
+use crate::conn::{Connection, Flags, State};
 use crate::send::AckPlace;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
@@ -74,6 +74,9 @@ impl Connection {
             }
             let reset = Reply::reset_for(seg).stamped(self.transfer.own_timestamps(cx));
             return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
+        }
+        if seg.header.flags.contains(TcpFlags::SYN) && self.transfer.tcb.flags.has(Flags::ECN) {
+            self.transfer.tcb.negotiate_ecn(seg.header.flags);
         }
         self.transfer.establish();
         self.transfer.tcb.take_queued(cx);

@@ -88,6 +88,13 @@ impl ColdOptions {
         info_counts.dsack_dups = info_counts.dsack_dups.wrapping_add(1);
     }
 
+    /// `segs` segments were acknowledged with ECE.
+    #[cold]
+    pub(super) fn count_delivered_ce(&mut self, segs: u32) {
+        let info_counts = &mut self.record_mut().info_counts;
+        info_counts.delivered_ce = info_counts.delivered_ce.wrapping_add(segs);
+    }
+
     /// Text arrived after text that was sent later.
     #[cold]
     pub(super) fn count_reordering(&mut self) {

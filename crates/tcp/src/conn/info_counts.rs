@@ -15,6 +15,8 @@ pub struct TcpInfoCounts {
     pub total_retrans: u32,
     /// Acknowledgments that told of text that the peer had already (RFC 2883), wrapping.
     pub dsack_dups: u32,
+    /// Full segments that acknowledgments with ECE acknowledged (RFC 3168), rounded up, wrapping.
+    pub delivered_ce: u32,
     /// Milliseconds in which the peer's window bounded sending ([`Limit::Window`]).
     window_limited: u32,
     /// Milliseconds in which the send buffer did ([`Limit::Buffer`]).

@@ -223,10 +223,22 @@ impl Connection {
 
     /// Fourth: SYN (RFC 5961 4.2). The third, security, is not implemented by anyone.
     fn check_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
-        if !seg.header.flags.contains(TcpFlags::SYN) {
+        // One comparison for both, as nearly no segment has either.
+        if !seg.header.flags.intersects(TcpFlags::SYN | TcpFlags::ECE) {
             return Continue(());
         }
-        self.judge_syn(cx, seg)
+        self.judge_syn_or_echo(cx, seg)
+    }
+
+    /// A SYN, or an echo of a router's mark. An echo is taken before the acknowledgment that has it, because it
+    /// concerns all that is in flight until then.
+    #[cold]
+    fn judge_syn_or_echo(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        if seg.header.flags.contains(TcpFlags::SYN) {
+            return self.judge_syn(cx, seg);
+        }
+        self.transfer.on_echo(cx, seg);
+        Continue(())
     }
 
     /// A SYN for a connection that had one.

@@ -12,6 +12,7 @@ use crate::conn::{
 };
 use crate::recv::{Receiver, recv_scale};
 use crate::send::{AckPlace, Sender};
+use crate::tunables::EcnNegotiation;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -25,6 +26,9 @@ impl Connection {
         tcb.receiver.set_scale(recv_scale(&cx.tunables, scale_limit));
         if cx.tunables.timestamps {
             tcb.flags.set(Flags::TIMESTAMPS);
+        }
+        if cx.tunables.ecn == EcnNegotiation::Ask {
+            tcb.flags.set(Flags::ECN);
         }
         tcb.begin_memory_limited(cx);
         cx.counters.active_opens += 1;

@@ -9,7 +9,7 @@ use whimbrel_wire::plain::PlainOptions;
 use whimbrel_wire::tcp::{
     FastOpen, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
-use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
+use whimbrel_wire::{Ecn, Mss, RawWindow, SeqNum, WindowScale};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub struct OutgoingSegment {
     pub rare: RareOptions,
 }
 
-/// Options that few segments have.
+/// Options, and an ECN field, that few segments have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RareOptions {
     /// The segment has no option but timestamps, if those.
@@ -41,6 +41,9 @@ pub enum RareOptions {
     Syn(SynOptions),
     /// Ranges that arrived out of order, or twice.
     Sack(SackBlocks),
+    /// ECT(0) in the IP header: routers may mark the text instead of dropping it (RFC 3168 6.1.2). With the ranges
+    /// that arrived out of order or twice, if there are any.
+    Ect0(SackBlocks),
 }
 
 /// Options of a SYN or SYN-ACK other than timestamps.
@@ -82,13 +85,23 @@ impl OutgoingSegment {
         }
     }
 
+    /// The ECN field of its IP header.
+    pub const fn ecn(&self) -> Ecn {
+        match self.rare {
+            RareOptions::Ect0(_) => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
+    }
+
     /// The header between these ports, checksum to be filled in.
     pub fn header(&self, src_port: u16, dst_port: u16) -> TcpHeader {
         let timestamps = self.timestamps;
         let options = match self.rare {
             RareOptions::None => TcpOptions { timestamps, ..TcpOptions::default() },
             RareOptions::Syn(opening) => opening.options(timestamps),
-            RareOptions::Sack(sack) => TcpOptions { timestamps, sack, ..TcpOptions::default() },
+            RareOptions::Sack(sack) | RareOptions::Ect0(sack) => {
+                TcpOptions { timestamps, sack, ..TcpOptions::default() }
+            }
         };
         let Self { seq, ack, flags, window, urgent, .. } = *self;
         TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }

@@ -37,6 +37,8 @@ pub struct Snapshot {
     pub timestamps: bool,
     /// Selective acknowledgments were negotiated (RFC 2018 2).
     pub sack: bool,
+    /// Explicit congestion notification was negotiated (RFC 3168; while opening: asked for).
+    pub ecn: bool,
     /// The peer's SYN opened it at once (Fast Open), and our own is not acknowledged yet: it can be
     /// read and written all the same.
     pub early: bool,
@@ -148,6 +150,7 @@ impl Connection {
                 .then_some((sender.scale(), self.transfer.tcb.receiver.scale())),
             timestamps: self.transfer.tcb.flags.has(Flags::TIMESTAMPS),
             sack: self.transfer.tcb.flags.has(Flags::SACK),
+            ecn: self.transfer.tcb.flags.has(Flags::ECN),
             early: self.transfer.tcb.is_early(),
             syn_data: self.has_syn_data(),
             no_delay: sender.nagle() == Nagle::Off,

@@ -19,6 +19,7 @@ use crate::verdict::CloseReason;
 mod arrival;
 mod counts;
 mod due;
+mod ecn;
 mod fast_open;
 mod limits;
 mod opening;

@@ -15,11 +15,14 @@ impl Connection {
     // Always: every segment comes here.
     #[inline(always)]
     pub(super) fn check_urg(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
+        if !seg.header.flags.contains(TcpFlags::URG) {
+            return;
+        }
         let receiving = matches!(
             self.transfer.tcb.state,
             State::Established | State::FinWait1 | State::FinWait2
         );
-        if receiving && seg.header.flags.contains(TcpFlags::URG) {
+        if receiving {
             self.transfer.tcb.take_urgent(cx, seg);
         }
     }
@@ -41,6 +44,9 @@ impl Connection {
                 cold_path();
                 return Continue(());
             }
+        }
+        if self.transfer.tcb.flags.has(Flags::ECN) {
+            self.transfer.tcb.note_mark(seg);
         }
         let (seq, text) = (seg.text_seq(), self.transfer.tcb.receiver.clip(seg, len));
         if text.take == 0 {

@@ -15,6 +15,7 @@ use crate::verdict::Reply;
 use crate::{Context, RxSegment};
 
 mod ack;
+mod ecn;
 mod keep_alive;
 mod loss_probe;
 mod mtu_search;

@@ -5,6 +5,7 @@
 mod acknowledged;
 mod application;
 mod begin;
+mod ecn;
 mod lost;
 mod mtu_probe;
 mod output;
@@ -110,6 +111,8 @@ flags! {
         PACED = 13,
         /// A probe of the path MTU is to be sent as soon as it may.
         MTU_PROBE = 14,
+        /// cwnd was reduced since new text was sent, which the next says (CWR) if ECN is used.
+        REDUCED = 15,
     }
 }
 

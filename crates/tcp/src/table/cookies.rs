@@ -7,11 +7,10 @@
 //!   ISS    | 27 bits: SipHash-2-4 of all below and of both ends, under the cookie key
 //!          |  2 bits: when it was made, in periods of 40 s, modulo 4
 //!          |  3 bits: the peer's MSS, rounded down to one of eight
-//!   TSval  |  6 low bits, if the peer offered timestamps: its window scale (4), SACK (1), and one
-//!          |  for ECN, zero while no handshake negotiates it
+//!   TSval  |  6 low bits, if the peer offered timestamps: its window scale (4), SACK (1), ECN (1)
 //! ```
 //!
-//! Without timestamps a cookie has no room for window scale and SACK, and neither is negotiated. What TSval
+//! Without timestamps a cookie has no room for window scale, SACK and ECN, and none is negotiated. What TSval
 //! carries is no part of the hash, as in Linux: it is what the peer itself asked for, and a third segment
 //! that comes without its timestamps brings the cookie all the same.
 //!
@@ -70,6 +69,8 @@ pub struct Carried {
     pub scale: Option<WindowScale>,
     /// True if selective acknowledgment was negotiated.
     pub sack: bool,
+    /// True if explicit congestion notification was negotiated.
+    pub ecn: bool,
 }
 
 impl CookieTerms {
@@ -84,7 +85,7 @@ impl CookieTerms {
     /// those of a handshake that negotiated no timestamps, and of one that did, without and with window
     /// scaling. The peer's scale and SACK stay unknown.
     pub fn without_timestamps(irs: SeqNum, own_scale: WindowScale) -> [Self; 3] {
-        let stamped = |scale| Some(Carried { scale, sack: false });
+        let stamped = |scale| Some(Carried { scale, sack: false, ecn: false });
         [
             Self { irs, carried: None, own_scale: WindowScale::ZERO },
             Self { irs, carried: stamped(None), own_scale: WindowScale::ZERO },
@@ -209,6 +210,7 @@ impl Carried {
         Self {
             scale: if scaled { Some(WindowScale::new(scale as u8)) } else { None },
             sack: tsecr & SACK_BIT != 0,
+            ecn: tsecr & ECN_BIT != 0,
         }
     }
 
@@ -217,7 +219,7 @@ impl Carried {
             Some(scale) => scale.get() as u32,
             None => NOT_SCALED,
         };
-        scale | if self.sack { SACK_BIT } else { 0 }
+        scale | if self.sack { SACK_BIT } else { 0 } | if self.ecn { ECN_BIT } else { 0 }
     }
 }
 
@@ -264,6 +266,7 @@ const SCALE_MASK: u32 = 0xf;
 /// No scale is above 14.
 const NOT_SCALED: u32 = 0xf;
 const SACK_BIT: u32 = 0x10;
+const ECN_BIT: u32 = 0x20;
 
 /// The negotiated form of a handshake that is hashed.
 #[derive(Clone, Copy)]

@@ -21,6 +21,7 @@ use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 use self::stage::SynStage;
 use super::{Carried, CookieTerms};
 use crate::conn::{FirstTrip, OutgoingSegment, RareOptions, SynOptions};
+use crate::tunables::EcnNegotiation;
 use crate::{Reply, Tunables};
 
 pub use judge::SynStep;
@@ -66,22 +67,24 @@ pub struct Asked {
     seq: SeqNum,
     timestamps: Option<Timestamps>,
     opening: Opening,
+    flags: TcpFlags,
 }
 
 impl From<&TcpView<'_>> for Asked {
     #[inline]
     fn from(syn: &TcpView<'_>) -> Self {
-        let TcpView { src_port, dst_port, seq, options, .. } = syn;
+        let TcpView { src_port, dst_port, seq, flags, options, .. } = syn;
         let (timestamps, opening) = (options.timestamps, options.opening());
-        Self { src_port: *src_port, dst_port: *dst_port, seq: *seq, timestamps, opening }
+        let (src_port, dst_port, seq, flags) = (*src_port, *dst_port, *seq, *flags);
+        Self { src_port, dst_port, seq, timestamps, opening, flags }
     }
 }
 
 impl From<&TcpHeader> for Asked {
     fn from(syn: &TcpHeader) -> Self {
-        let TcpHeader { src_port, dst_port, seq, options, .. } = *syn;
+        let TcpHeader { src_port, dst_port, seq, flags, options, .. } = *syn;
         let (timestamps, opening) = (options.timestamps, options.opening());
-        Self { src_port, dst_port, seq, timestamps, opening }
+        Self { src_port, dst_port, seq, timestamps, opening, flags }
     }
 }
 
@@ -162,13 +165,15 @@ impl SynEntry {
         open: PassiveOpen,
         mss: Mss,
         terms: &CookieTerms,
+        tunables: &Tunables,
     ) -> Self {
-        let carried = terms.carried.unwrap_or(Carried { scale: None, sack: false });
+        let carried = terms.carried.unwrap_or(Carried { scale: None, sack: false, ecn: false });
         let peer_scale = carried.scale.unwrap_or_default();
         let negotiated = Negotiated::where_true([
             (Negotiated::WINDOW_SCALE, carried.scale.is_some()),
             (Negotiated::TIMESTAMPS, terms.carried.is_some()),
             (Negotiated::SACK, carried.sack),
+            (Negotiated::ECN, carried.ecn && tunables.ecn != EcnNegotiation::Off),
         ]);
         Self {
             remote: open.remote,
@@ -186,7 +191,7 @@ impl SynEntry {
             since: Tick::new(0),
             challenged: Tick::new(0),
             scales: (terms.own_scale.get() << 4) | peer_scale.get(),
-            negotiated: negotiated.or(Negotiated::COOKIE),
+            negotiated: negotiated.or(Negotiated::COOKIE_OR_EXPERIMENTAL),
             retries: 0,
             stage: SynStage::Answered,
         }
@@ -228,7 +233,11 @@ impl SynEntry {
 
     /// Its SYN-ACK is to bring a Fast Open cookie, in the form of the option that asked for it.
     pub fn grant_fast_open(&mut self, asked: &FastOpen) {
-        let form = if asked.is_experimental() { Negotiated::EXPERIMENTAL } else { Negotiated(0) };
+        let form = if asked.is_experimental() {
+            Negotiated::COOKIE_OR_EXPERIMENTAL
+        } else {
+            Negotiated(0)
+        };
         self.negotiated = self.negotiated.or(Negotiated::FAST_OPEN).or(form);
     }
 
@@ -259,7 +268,13 @@ impl SynEntry {
         OutgoingSegment {
             seq: self.iss,
             ack: self.rcv_nxt(),
-            flags: TcpFlags::SYN_ACK,
+            // RFC 3168 6.1.1: "it sets the ECE flag but not the CWR flag."
+            flags: if self.has_ecn() {
+                cold_path();
+                TcpFlags::SYN_ACK | TcpFlags::ECE
+            } else {
+                TcpFlags::SYN_ACK
+            },
             // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN>
             // or <SYN,ACK>) MUST NOT be scaled."
             window: announced.window.to_raw(WindowScale::ZERO),
@@ -295,7 +310,7 @@ impl SynEntry {
             return None;
         }
         cold_path();
-        let experimental = self.negotiated.has(Negotiated::EXPERIMENTAL);
+        let experimental = self.negotiated.has(Negotiated::COOKIE_OR_EXPERIMENTAL);
         Some(if experimental { FastOpenForm::Experimental } else { FastOpenForm::Plain })
     }
 
@@ -382,6 +397,11 @@ impl SynEntry {
         self.negotiated.has(Negotiated::TIMESTAMPS)
     }
 
+    /// True if explicit congestion notification was negotiated (RFC 3168).
+    pub const fn has_ecn(&self) -> bool {
+        self.negotiated.has(Negotiated::ECN)
+    }
+
     /// TS.Recent, if timestamps were negotiated.
     pub fn ts_recent(&self) -> Option<u32> {
         self.has_timestamps().then_some(self.ts_recent)
@@ -390,7 +410,7 @@ impl SynEntry {
     /// The bits that the TSval of a cookie has to carry; `None` without timestamps.
     pub fn carried(&self) -> Option<Carried> {
         let scale = self.is_scaled().then(|| self.snd_wind_shift());
-        self.has_timestamps().then(|| Carried { scale, sack: self.has_sack() })
+        self.has_timestamps().then(|| Carried { scale, sack: self.has_sack(), ecn: self.has_ecn() })
     }
 
     /// The TIME-WAIT record to bring back if the handshake fails and to end when it completes.
@@ -412,9 +432,11 @@ impl SynEntry {
     /// the round trip, if the handshake completes `now`. If it was sent more than once, it is not
     /// known which is answered (RFC 6298 3: Karn's algorithm); of a cookie, nothing is known.
     pub fn round_trip(&self, now: Instant) -> FirstTrip {
-        if self.negotiated.has(Negotiated::COOKIE) {
+        if self.negotiated.has(Negotiated::COOKIE_OR_EXPERIMENTAL) {
             cold_path();
-            return FirstTrip::Unknown;
+            if !self.negotiated.has(Negotiated::FAST_OPEN) {
+                return FirstTrip::Unknown;
+            }
         }
         let sent_once = self.retries == 0 && !self.stage.is_repeated();
         let deferred = self.is_deferred() && !self.negotiated.has(Negotiated::CHALLENGED);
@@ -441,12 +463,13 @@ impl Negotiated {
     const CHALLENGED: Self = Self(1 << 3);
     /// Our SYN was acknowledged, and its listener waits for text.
     const ACKNOWLEDGED: Self = Self(1 << 4);
-    /// Nothing but a cookie remembered it.
-    const COOKIE: Self = Self(1 << 5);
+    /// Without [`Negotiated::FAST_OPEN`]: nothing but a SYN cookie remembered the handshake. With it: the Fast Open
+    /// cookie has the experimental form.
+    const COOKIE_OR_EXPERIMENTAL: Self = Self(1 << 5);
     /// Our SYN-ACK brings a Fast Open cookie.
     const FAST_OPEN: Self = Self(1 << 6);
-    /// It does so in the experimental form.
-    const EXPERIMENTAL: Self = Self(1 << 7);
+    /// Explicit congestion notification.
+    const ECN: Self = Self(1 << 7);
     /// The flags that no SYN takes back.
     const REMEMBERED: Self = Self::CHALLENGED.or(Self::ACKNOWLEDGED);
 
@@ -455,6 +478,9 @@ impl Negotiated {
             (Self::WINDOW_SCALE, syn.opening.window_scale.is_some()),
             (Self::TIMESTAMPS, syn.timestamps.is_some()),
             (Self::SACK, syn.opening.sack_permitted),
+            // RFC 3168 6.1.1: "we call a SYN packet with the ECE and CWR flags set an 'ECN-setup SYN
+            // packet'".
+            (Self::ECN, syn.flags.contains(TcpFlags::ECN_SETUP)),
         ])
     }
 
@@ -463,10 +489,11 @@ impl Negotiated {
             (Self::WINDOW_SCALE, tunables.window_scaling),
             (Self::TIMESTAMPS, tunables.timestamps),
             (Self::SACK, tunables.sack),
+            (Self::ECN, tunables.ecn != EcnNegotiation::Off),
         ])
     }
 
-    fn where_true(parts: [(Self, bool); 3]) -> Self {
+    fn where_true(parts: [(Self, bool); 4]) -> Self {
         parts.into_iter().filter(|(_, holds)| *holds).fold(Self(0), |set, (part, _)| set.or(part))
     }
 

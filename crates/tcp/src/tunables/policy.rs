@@ -157,6 +157,16 @@ policies! {
         Reset = "reset",
     }
 
+    /// Which handshakes negotiate Explicit Congestion Notification (RFC 3168).
+    EcnNegotiation {
+        /// Those in which the peer asks for it: Linux, FreeBSD.
+        Answer = "answer",
+        /// These, and those of `connect`.
+        Ask = "ask",
+        /// None.
+        Off = "off",
+    }
+
     /// The treatment of segments without the timestamps that were negotiated, resets excepted.
     MissingTimestamps {
         /// They are dropped in silence (RFC 7323 3.2), but for SYNs, which are challenged in any

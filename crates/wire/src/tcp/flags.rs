@@ -29,6 +29,8 @@ impl TcpFlags {
     pub const CWR: Self = Self(1 << 7);
     /// Accurate ECN (RFC 9768); once the nonce sum.
     pub const AE: Self = Self(1 << 8);
+    /// ECE and CWR: a SYN with both asks for ECN (RFC 3168 6.1.1).
+    pub const ECN_SETUP: Self = Self(Self::ECE.0 | Self::CWR.0);
     /// SYN and ACK: the second segment of a handshake.
     pub const SYN_ACK: Self = Self(Self::SYN.0 | Self::ACK.0);
 

@@ -92,7 +92,7 @@ fn unobservable_variables_have_no_effect() {
     for text in [
         "sysctl -w net.inet.tcp.log_debug=1",
         "sysctl -w net.inet.tcp.bb.pcb_ids_tot=5",
-        "sysctl -w net.inet.tcp.ecn.enable=2",
+        "sysctl -w net.inet.tcp.ecn.maxretries=1",
         "sysctl -w net.inet.tcp.functions_default=freebsd",
         "kldload -n cc_newreno",
         "sysctl kern.timecounter.alloweddeviation=0",
@@ -109,8 +109,8 @@ fn unobservable_variables_have_no_effect() {
 
 #[test]
 fn default_that_is_changed_is_for_the_host_to_judge() {
-    let ecn = "net.inet.tcp.ecn.enable";
-    assert_eq!(only(&format!("sysctl -w {ecn}=1")), set(ecn, "1"));
+    let ecn = "net.inet.tcp.ecn.maxretries";
+    assert_eq!(only(&format!("sysctl -w {ecn}=2")), set(ecn, "2"));
     let stack = "net.inet.tcp.functions_default";
     assert_eq!(only(&format!("sysctl {stack}=rack")), set(stack, "rack"));
     // A tunable is set even to its default: it may have been changed before.

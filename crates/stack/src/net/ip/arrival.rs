@@ -96,7 +96,10 @@ impl<'a> Arrival<'a> {
         let (header, text) = segment.view();
         // Of the checksum it says what the device knew: that it is right is known of whatever is read.
         let meta = *meta;
-        Self { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } }
+        Self {
+            key,
+            segment: RxSegment { header, payload: Payload::Borrowed(text), meta, ce: false },
+        }
     }
 }
 

@@ -118,6 +118,8 @@ pub struct IpCounters {
     /// Those that could not be: too many waited, or the device had joined several of them. They count as
     /// dropped, too.
     pub unclaimed_dropped: u64,
+    /// Segments that routers marked instead of dropping them (`IpExtInCEPkts`, which counts other packets, too).
+    pub in_ce: u64,
     /// Packets sent; a super-packet that the device cuts, and one that left in fragments, counts
     /// once.
     pub out_requests: u64,

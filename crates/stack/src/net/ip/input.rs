@@ -5,7 +5,7 @@ use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::RxSegment;
 use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
-use whimbrel_wire::{Address, IpHeader, Protocol, Sum};
+use whimbrel_wire::{Address, Ecn, IpHeader, Protocol, Sum};
 
 use super::arrival::{Arrival, Input, RefusalReply, Refused};
 use super::udp::read_datagram;
@@ -140,8 +140,12 @@ impl IpLayer {
                     Some(own) => own,
                     None => self.addresses.intern(ip.dst).ok_or(FrameDrop::AddressLimit)?,
                 };
-                let segment = read_segment(&ip.src, &ip.dst, local_index, payload, meta)?;
-                Ok(Input::Segment(segment))
+                let mut arrival = read_segment(&ip.src, &ip.dst, local_index, payload, meta)?;
+                if ip.traffic_class.ecn() == Ecn::Ce {
+                    self.counters.in_ce += 1;
+                    arrival.segment.ce = true;
+                }
+                Ok(Input::Segment(arrival))
             }
             Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, own, payload),
             Protocol::UDP => Ok(Input::Udp(read_datagram(ip, payload, meta)?)),
@@ -216,7 +220,10 @@ fn read_segment<'a>(
         local_index,
     };
     let text = bytes.get(header_len..).unwrap_or_default();
-    Ok(Arrival { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } })
+    Ok(Arrival {
+        key,
+        segment: RxSegment { header, payload: Payload::Borrowed(text), meta, ce: false },
+    })
 }
 
 #[cfg(test)]

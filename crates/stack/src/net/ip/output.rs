@@ -133,7 +133,8 @@ impl IpLayer {
     // By value: by reference nearly every segment would be stored for it, field by field.
     #[inline(never)]
     fn write_rare(&mut self, out: RareOut, tx: &mut TxSegment) -> bool {
-        let RareOut { key, outgoing, marking, order } = out;
+        let RareOut { key, outgoing, mut marking, order } = out;
+        marking.class = marking.class.with_ecn(outgoing.ecn());
         let header = &outgoing.header(key.local_port, key.remote_port);
         let (local_index, remote) = (key.local_index, &key.remote);
         tx.gso_size = outgoing.gso_size;

@@ -105,6 +105,9 @@ impl Tcb {
             self.sender.set_scale(WindowScale::ZERO);
             self.receiver.withdraw_scale();
         }
+        if self.flags.has(Flags::ECN) {
+            self.negotiate_ecn(seg.header.flags);
+        }
         self.sender.retransmit();
     }
 }

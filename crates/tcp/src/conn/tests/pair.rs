@@ -88,7 +88,7 @@ impl Side {
         let mut bytes = [0; TcpHeader::MAX_LEN];
         let len = flying.header.emit(OptionOrder::Linux, &mut bytes);
         let (header, _) = TcpView::parse(&bytes[..len]).expect("we wrote it");
-        let segment = RxSegment { header, payload, meta };
+        let segment = RxSegment { header, payload, meta, ce: false };
         self.with(now, |connection, cx| connection.on_segment(cx, &segment))
     }
 
@@ -154,6 +154,7 @@ impl Pair {
             scales: options.window_scale.map(|scale| (scale, recv_scale)),
             ts_recent: options.timestamps.map(|stamps| stamps.val),
             sack: options.sack_permitted,
+            ecn: false,
             round_trip: FirstTrip::Took((2 * self.delay).into()),
         };
         let now = self.now;

@@ -24,6 +24,9 @@ impl Transfer {
         if handshake.sack {
             self.tcb.flags.set(Flags::SACK);
         }
+        if handshake.ecn {
+            self.tcb.set_ecn();
+        }
         self.tcb.agree_mss(handshake.peer_mss, &cx.tunables);
         if cx.tunables.mtu_probing == MtuProbing::Always {
             self.begin_mtu_search(cx);
@@ -52,6 +55,9 @@ impl Transfer {
         let irs = header.seq;
         self.tcb.receiver.begin(irs, self.tcb.unscaled_window());
         self.tcb.sender.on_syn(irs, header.window);
+        if self.tcb.flags.has(Flags::ECN) {
+            self.tcb.negotiate_ecn(header.flags);
+        }
         self.negotiate(cx, &header.options);
     }
 

@@ -57,7 +57,10 @@ impl Transfer {
         let fast_syn = self.tcb.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
         let fast_open = fast_syn.and_then(|syn| self.tcb.take_fast_syn(syn, slices));
         let answers = self.tcb.state == State::SynReceived;
-        let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        let mut flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        if self.tcb.flags.has(Flags::ECN) {
+            flags |= self.ecn_of_syn(cx, flags);
+        }
         if answers {
             self.announce_window(cx);
         }
@@ -109,7 +112,7 @@ impl Transfer {
             self.make_probe(cx, range, slices)
         } else {
             let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            let (head, again) = self.tcb.sender.make_text(cx, range, queue, slices);
+            let (mut head, again) = self.tcb.sender.make_text(cx, range, queue, slices);
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
@@ -117,6 +120,9 @@ impl Transfer {
                 if head.seq == self.tcb.sender.seq().una {
                     self.restart_retransmission(cx);
                 }
+            } else if self.tcb.flags.has(Flags::ECN) {
+                // RFC 3168 6.1.5, 6.1.6: neither what goes again nor a window probe has ECT.
+                head.flags |= self.mark_capable(slices.bytes());
             }
             head
         };
@@ -157,7 +163,33 @@ impl Transfer {
         let bounds = self.tcb.window_bounds();
         self.tcb.receiver.announce(&bounds, &cx.tunables);
         let urgent = self.urgent_pointer(head.seq);
+        if self.tcb.flags.has(Flags::ECHO_OR_ECT) {
+            return self.make_ecn_header(cx, head, urgent, sack);
+        }
         self.make_fields(cx, head, urgent, sack)
+    }
+
+    /// Makes a header that echoes a mark, or is that of text that may be marked.
+    #[cold]
+    #[inline(never)]
+    fn make_ecn_header(
+        &mut self,
+        cx: &Context,
+        mut head: Head,
+        urgent: u16,
+        sack: Option<SackBlocks>,
+    ) -> OutgoingSegment {
+        if self.tcb.flags.has(Flags::ECHO) {
+            // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends
+            // (whether they acknowledge CE data packets or non-CE data packets) until it receives a CWR
+            // packet".
+            head.flags |= TcpFlags::ECE;
+        }
+        let mut outgoing = self.make_fields(cx, head, urgent, sack);
+        if self.tcb.flags.take(Flags::ECT) {
+            outgoing.rare = RareOptions::Ect0(sack.unwrap_or(SackBlocks::NONE));
+        }
+        outgoing
     }
 
     /// Our SYN-ACK announces the window as any segment does.

@@ -92,7 +92,7 @@ impl Sender {
     }
 
     /// The number of full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
-    fn in_segments(&self, numbers: u32) -> u32 {
+    pub fn in_segments(&self, numbers: u32) -> u32 {
         let mss = u32::from(self.mss).max(1);
         if numbers <= mss { 1 } else { numbers.div_ceil(mss) }
     }
@@ -131,7 +131,7 @@ impl Sender {
             duplicate = self.take_blocks(arrival, queue, &mut delivered);
         }
         if delivered.is_reordered {
-            self.note_reordering(cx);
+            self.flags.note_reordering(cx);
         }
         let text = arrival.acked.map_or(0, |acked| acked.bytes);
         let unsent = self.has_unsent(Some(queue));
@@ -152,23 +152,15 @@ impl Sender {
         };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
         let (reaction, events) = recovery.on_ack(flight, &mut control, &acked);
+        self.flags.note_recovery(&events);
         cx.counters.count_recovery(events);
         match reaction {
             Reaction::None => {}
             Reaction::Repair => self.flags.set(Flags::RETRANSMIT),
             Reaction::TimeoutUndone => self.flags.clear(Flags::RETRANSMIT),
-            Reaction::LossUndone => self.note_reordering(cx),
+            Reaction::LossUndone => self.flags.note_reordering(cx),
         }
         if delivered.is_reordered { Order::Reversed } else { Order::AsSent }
-    }
-
-    /// The path was seen to reorder segments, for the first time or again.
-    #[cold]
-    fn note_reordering(&mut self, cx: &mut Env) {
-        if !self.flags.has(Flags::REORDERS) {
-            self.flags.set(Flags::REORDERS);
-            cx.counters.sack_reorder += 1;
-        }
     }
 
     /// Writes down what the blocks name. Returns what came twice: where it ends, and how many bytes.
@@ -261,6 +253,17 @@ impl Sender {
     fn may_be_of_first(&self, cx: &Env, trip: Micros, queue: &SendQueue) -> bool {
         queue.recovery.phase() == Phase::AfterTimeout
             && Duration::from(trip) >= self.rtt.first_rto(&cx.tunables)
+    }
+}
+
+impl Flags {
+    /// The path was seen to reorder segments, for the first time or again.
+    #[cold]
+    fn note_reordering(&mut self, cx: &mut Env) {
+        if !self.has(Self::REORDERS) {
+            self.set(Self::REORDERS);
+            cx.counters.sack_reorder += 1;
+        }
     }
 }
 

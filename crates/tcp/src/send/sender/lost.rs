@@ -26,6 +26,7 @@ impl Sender {
             Some(queue) if queue.flight.end() > queue.flight.una() && !self.has_syn() => {
                 let (flight, recovery, mut control) = queue.parts(&mut self.window);
                 recovery.on_timeout(flight, &mut control, path, self.attempts.count);
+                self.flags.note_reduced();
             }
             queue => self.go_back(queue),
         }
@@ -65,6 +66,7 @@ impl Sender {
         let Some(queue) = queue else { return };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
         let events = recovery.on_reordering_timeout(flight, &mut control, path);
+        self.flags.note_recovery(&events);
         cx.counters.count_recovery(events);
     }
 

@@ -13,7 +13,7 @@ const MADE: Instant = Instant::from_millis(1_000_000);
 const MSS: Mss = Mss::new(1_460);
 const TERMS: CookieTerms = CookieTerms {
     irs: SeqNum::new(77),
-    carried: Some(Carried { scale: Some(WindowScale::new(7)), sack: true }),
+    carried: Some(Carried { scale: Some(WindowScale::new(7)), sack: true, ecn: true }),
     own_scale: WindowScale::new(3),
 };
 
@@ -58,7 +58,7 @@ fn a_cookie_is_of_one_flow_one_irs_and_one_set_of_options() {
         Flow { remote: Endpoint::new(HOST, 4_000), ..FLOW },
     ];
     assert!(flows.iter().all(|flow| redeem(flow, &TERMS).is_none()));
-    let carried = |scale, sack| Some(Carried { scale, sack });
+    let carried = |scale, sack| Some(Carried { scale, sack, ecn: false });
     let terms = [
         CookieTerms { irs: TERMS.irs + 1, ..TERMS },
         CookieTerms { own_scale: WindowScale::new(4), ..TERMS },
@@ -143,8 +143,9 @@ proptest! {
         tsval in any::<u32>(),
         scale in proptest::option::of(0_u8..15),
         sack in any::<bool>(),
+        ecn in any::<bool>(),
     ) {
-        let carried = Carried { scale: scale.map(WindowScale::new), sack };
+        let carried = Carried { scale: scale.map(WindowScale::new), sack, ecn };
         let stamp = carried.stamp(tsval);
         prop_assert_eq!(Carried::read(stamp), carried);
         prop_assert!(tsval.wrapping_sub(stamp) < 128);

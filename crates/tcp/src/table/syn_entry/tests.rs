@@ -73,7 +73,7 @@ fn judge_by(rules: &Tunables, entry: &SynEntry, header: TcpHeader, text: &[u8]) 
     let mut bytes = [0; TcpHeader::MAX_LEN];
     let len = header.emit(OptionOrder::Linux, &mut bytes);
     let (header, _) = TcpView::parse(&bytes[..len]).unwrap();
-    entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE }, WINDOW, rules)
+    entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE, ce: false }, WINDOW, rules)
 }
 
 /// The verdict on a segment without text and with a fresh timestamp.

@@ -36,6 +36,23 @@ macro_rules! negotiation {
             high: "options on acknowledgments while something is missing.";
         }
 
+        /// Explicit Congestion Notification: routers mark text instead of dropping it. `connect` asks for it, or
+        /// only who asks is answered. Both ends must agree. bbr hears of marks, too.
+        ecn: EcnNegotiation = EcnNegotiation::Answer, "net.ipv4.tcp_ecn"
+            (Reading::Words(&[("0", "off"), ("1", "ask"), ("2", "answer")])), EcnNegotiation::UNIT => {
+            also: "net.inet.tcp.ecn.enable"
+                (Reading::Words(&[("0", "off"), ("1", "ask"), ("2", "answer")]));
+            rfc: "RFC 3168 6.1.1";
+        }
+
+        /// A SYN that asked for ECN and was not answered in time is repeated without, as some middleboxes drop
+        /// it. The connection then sends no text that routers may mark.
+        ecn_fallback: bool = true, "net.ipv4.tcp_ecn_fallback", Unit::Switch => {
+            rfc: "RFC 3168 6.1.1.1";
+            low: "no connection comes about behind such a middlebox, where ECN is asked for.";
+            high: "a connection whose first SYN was lost goes without ECN.";
+        }
+
         /// The order of options on a SYN. Receivers never need it; fingerprints show it.
         option_order: OptionOrder = OptionOrder::Linux, "options.order", tunables::OPTION_ORDER => {}
 

@@ -47,6 +47,40 @@ fn given_up(reassembly: &mut Reassembly) -> (u64, u64, u64) {
     (refused, crowded, evicted)
 }
 
+/// A fragment with this ECN field.
+fn marked(ecn: Ecn, offset: u16, more: bool) -> Vec<u8> {
+    let mut packet = piece(1, offset, &[7; 8], more);
+    let (header, _) = Ipv4Header::parse(&packet).expect("a fragment");
+    Ipv4Header { tos: TrafficClass::new(10, ecn), ..header }.emit(&mut packet);
+    packet
+}
+
+#[test]
+fn mark_of_a_fragment_is_of_the_whole_or_drops_it() {
+    use Ecn::{Ce, Ect0, NotEct};
+    for (ecns, expected) in [
+        ([Ect0, Ect0, Ect0], Ok(Ect0)),
+        ([Ect0, Ce, Ect0], Ok(Ce)),
+        ([Ce, Ect0, Ect0], Ok(Ce)),
+        ([Ce, Ce, Ce], Ok(Ce)),
+        ([NotEct, Ce, Ect0], Err(FrameDrop::FragmentEcn)),
+        ([Ect0, Ce, NotEct], Err(FrameDrop::FragmentEcn)),
+    ] {
+        let mut reassembly = Reassembly::new(BOUNDS);
+        let [first, second, last] = ecns;
+        assert_eq!(take(&mut reassembly, 0, &marked(first, 0, true)), Ok(None));
+        assert_eq!(take(&mut reassembly, 0, &marked(second, 8, true)), Ok(None));
+        let whole = take(&mut reassembly, 0, &marked(last, 16, false));
+        let class = whole.map(|whole| {
+            let (header, _) =
+                IpHeader::parse(&whole.expect("the last one came")).expect("a packet");
+            header.traffic_class
+        });
+        assert_eq!(class, expected.map(|ecn| TrafficClass::new(10, ecn)), "{ecns:?}");
+        assert_eq!(reassembly.len(), 0);
+    }
+}
+
 #[test]
 fn the_oldest_of_a_source_goes_at_each_of_its_bounds() {
     let mut reassembly = Reassembly::new(BOUNDS);

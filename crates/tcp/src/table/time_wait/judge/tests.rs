@@ -218,7 +218,7 @@ fn segment(
         urgent: 0,
         options: OptionsView::only(timestamps),
     };
-    RxSegment { header, payload: Payload::Borrowed(text), meta: SegMeta::SINGLE }
+    RxSegment { header, payload: Payload::Borrowed(text), meta: SegMeta::SINGLE, ce: false }
 }
 
 const FIN_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::FIN.bits() | TcpFlags::ACK.bits());
