@@ -46,7 +46,7 @@ pub enum Withdrawal {
     Reset,
     /// No answer was given for 127 s, or none came to the SYN-ACK.
     TimedOut,
-    /// A newer one took its place: of 4,096 that are incomplete, of 64 to one address and port, or, while the
-    /// memory budget is used up, of 64 in all, the oldest gives way. Its peer's next SYN is asked about anew.
+    /// A newer one took its place: of 4,096 that are incomplete, of `max_dials_per_destination` to one address and
+    /// port, or, while the memory budget is used up, of 64 in all, the oldest gives way. Its peer's next SYN is asked about anew.
     Displaced,
 }

@@ -173,7 +173,7 @@ counters! {
     /// a verdict or for their third segment, or half-open entries or memory were used up.
     verdict_overflows = "WhimbrelVerdictOverflows",
     /// Handshakes for any destination that gave way to a newer one with the same address and port, the oldest
-    /// of 64 first.
+    /// of `max_dials_per_destination` first.
     verdict_crowded = "WhimbrelVerdictCrowded",
     /// SYNs that waited for a verdict and were given up: by the peer, after 127 s, or for a newer one.
     verdict_withdrawn = "WhimbrelVerdictWithdrawn",

@@ -98,9 +98,10 @@ impl TcpListener {
 
 /// A listener for any destination, made by [`TcpListener::bind_any`].
 ///
-/// A shard holds 4,096 connections that wait for a decision or for the end of their handshake, and 64
-/// of them for one destination address and port. Each further one withdraws the oldest, decided or not.
-/// This is counted as [`verdict_overflows`](crate::Counters::verdict_overflows) or
+/// A shard holds 4,096 connections that wait for a decision or for the end of their handshake. The
+/// tunable `max_dials_per_destination` (64 by default) limits those for one destination address and
+/// port: a gateway whose clients may connect to one server by hundreds at once sets a higher limit.
+/// Each further connection withdraws the oldest, decided or not. This is counted as [`verdict_overflows`](crate::Counters::verdict_overflows) or
 /// [`verdict_crowded`](crate::Counters::verdict_crowded). If the peer of a withdrawn connection repeats
 /// its SYN, that is a new connection.
 ///

@@ -13,11 +13,10 @@
 //! has one client.
 
 use alloc::collections::{BTreeMap, VecDeque};
-use core::ops::RangeInclusive;
 
 use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::Connection;
-use whimbrel_tcp::table::{FlowHash, Kind, Listener, Record, SynEntry, SynStep};
+use whimbrel_tcp::table::{FlowHash, Kind, Record, SynEntry, SynStep};
 use whimbrel_tcp::{DropReason, Verdict};
 use whimbrel_wire::{Endpoint, Flow};
 
@@ -152,7 +151,8 @@ impl TcpHost {
         listener: u32,
         key: &FlowKey,
     ) -> bool {
-        if let Some(oldest) = self.passive.dials.oldest_of_crowd(key) {
+        let most = cx.tunables.max_dials_per_destination;
+        if let Some(oldest) = self.passive.dials.oldest_of_crowd(key, most) {
             cx.counters.verdict_crowded += 1;
             self.displace_dial(cx, net, oldest);
         }
@@ -296,6 +296,10 @@ pub(crate) struct PendingDials {
     by_age: BTreeMap<u64, u32>,
     /// Their places by destination: the number of its address, its port, and when the handshake began.
     by_destination: BTreeMap<(u16, u16, u64), u32>,
+    /// When the handshake at each place began.
+    serials: BTreeMap<u32, u64>,
+    /// The number of handshakes to each destination.
+    counts: BTreeMap<(u16, u16), u16>,
     next_serial: u64,
     /// Events that an application has yet to receive: each listener and each handshake once.
     pub(crate) news: VecDeque<Event>,
@@ -309,37 +313,43 @@ impl PendingDials {
         self.by_age.first_key_value().map(|(_, index)| *index)
     }
 
-    /// The oldest to the destination of `key`, if there are as many as may be.
-    fn oldest_of_crowd(&self, key: &FlowKey) -> Option<u32> {
-        let most = usize::from(Listener::MOST_BY_VERDICT_TO_ONE);
-        let mut crowd = self.by_destination.range(Self::to(key)).map(|(_, index)| *index);
-        let oldest = crowd.next()?;
-        (1 + crowd.take(most).count() >= most).then_some(oldest)
+    /// The oldest to the destination of `key`, if there are at least `most`.
+    fn oldest_of_crowd(&self, key: &FlowKey, most: u16) -> Option<u32> {
+        let (addr, port) = Self::destination(key);
+        self.counts.get(&(addr, port)).filter(|count| **count >= most)?;
+        let mut crowd = self.by_destination.range((addr, port, 0)..=(addr, port, u64::MAX));
+        crowd.next().map(|(_, index)| *index)
     }
 
     fn enter(&mut self, index: u32, key: &FlowKey) {
         let serial = self.next_serial;
         self.next_serial += 1;
+        let (addr, port) = Self::destination(key);
         self.by_age.insert(serial, index);
-        self.by_destination.insert((key.local_index, key.local_port, serial), index);
+        self.by_destination.insert((addr, port, serial), index);
+        self.serials.insert(index, serial);
+        *self.counts.entry((addr, port)).or_default() += 1;
     }
 
     pub(crate) fn leave(&mut self, index: u32, key: &FlowKey) {
-        // At most as many as may be to one destination are looked at.
-        let mut there = self.by_destination.range(Self::to(key));
-        let Some((place, _)) = there.find(|(_, at)| **at == index) else {
+        let Some(serial) = self.serials.remove(&index) else {
             debug_assert!(false, "the handshake at {index} left {key:?} and never came");
             return;
         };
-        let place = *place;
-        self.by_destination.remove(&place);
-        self.by_age.remove(&place.2);
+        let (addr, port) = Self::destination(key);
+        self.by_age.remove(&serial);
+        self.by_destination.remove(&(addr, port, serial));
+        if let Some(count) = self.counts.get_mut(&(addr, port)) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&(addr, port));
+            }
+        }
     }
 
-    /// Returns the range of those to the destination of `key`.
-    const fn to(key: &FlowKey) -> RangeInclusive<(u16, u16, u64)> {
-        let (addr, port) = (key.local_index, key.local_port);
-        (addr, port, 0)..=(addr, port, u64::MAX)
+    /// Returns the number of the destination's address, and its port.
+    const fn destination(key: &FlowKey) -> (u16, u16) {
+        (key.local_index, key.local_port)
     }
 
     /// A connection that its application did not take.
@@ -352,8 +362,8 @@ impl PendingDials {
     }
 }
 
-/// The most handshakes while the memory budget is used up: one more destination's.
-const MOST_WITHOUT_MEMORY: usize = Listener::MOST_BY_VERDICT_TO_ONE as usize;
+/// The most handshakes while the memory budget is used up.
+const MOST_WITHOUT_MEMORY: usize = 64;
 /// The numbers free before a burst, if there is anything in TIME-WAIT to be given up: twice
 /// the frames of one, some of which may bring others.
 const SPARE_ADDRESSES: usize = 2 * BURST;

@@ -267,8 +267,6 @@ impl Listener {
 
     /// The most half-open entries by verdicts, in all: those that wait for one, and those that it answered.
     pub const MOST_BY_VERDICT: u32 = 4_096;
-    /// The most of them to one address and port.
-    pub const MOST_BY_VERDICT_TO_ONE: u16 = 64;
 
     fn new(at: Endpoint, families: Families, backlog: u32) -> Self {
         Self {

@@ -24,13 +24,20 @@ pub(crate) struct Dialled {
 
 impl Dialled {
     pub(crate) fn of_shards(shards: u16) -> Self {
+        Self::with_limit(shards, 64)
+    }
+
+    /// With this limit of undecided dials to one destination.
+    fn with_limit(shards: u16, dials: u16) -> Self {
         let (outer, inner) = mem_wire(LinkConfig::default(), LinkConfig::default(), 3).unwrap();
         let host = |end, v4, v6| {
             let builder = builder().mem(end).shards(shards).address(v4, 24).unwrap();
             let builder = builder.set("net.ipv4.tcp_fin_timeout", "3s").unwrap();
             builder.address(v6, 64).unwrap().route(route("0.0.0.0")).route(route("::"))
         };
-        let gateway = host(outer, "10.0.0.1", "fd00::1").any_address().build().unwrap();
+        let gateway = host(outer, "10.0.0.1", "fd00::1").any_address();
+        let gateway = gateway.set("max_dials_per_destination", &dials.to_string()).unwrap();
+        let gateway = gateway.build().unwrap();
         Self { gateway, client: host(inner, "10.0.0.2", "fd00::2").build().unwrap() }
     }
 
@@ -186,6 +193,32 @@ async fn dials_to_a_black_hole_delay_no_other_destination() {
     dials.abort_all();
     while dials.join_next().await.is_some() {}
     drop((waiting, listener));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn five_hundred_dials_to_one_server_repeat_no_syn() {
+    let world = Dialled::with_limit(1, 4_096);
+    let listener = world.listen();
+    let mut dials = tokio::task::JoinSet::new();
+    for _ in 0..500 {
+        let client = world.client.clone();
+        dials.spawn(async move { TcpStream::connect(&client, "192.0.2.9:80").await });
+    }
+    // All wait before the first decision, as while a gateway dials.
+    let all_wait = async || world.gateway.census().await.unwrap().shards.pending_dials == 500;
+    until("all have dialled", all_wait).await;
+    let mut accepted = Vec::new();
+    while accepted.len() < 500 {
+        accepted.push(listener.next().await.unwrap().accept().await.unwrap());
+    }
+    let mut opened = Vec::new();
+    while let Some(dial) = dials.join_next().await {
+        opened.push(dial.unwrap().unwrap());
+    }
+    let counters = world.gateway.counters().await.unwrap();
+    assert_eq!((counters.verdict_crowded, counters.verdict_withdrawn), (0, 0));
+    drop((accepted, opened, listener));
     world.assert_empty().await;
 }
 

@@ -56,7 +56,11 @@ fn default_route(network: &str) -> Route {
 }
 
 fn server() -> (Shard, ListenerId) {
-    let mut server = host(server_addr, 2, &Tunables::default());
+    server_with(&Tunables::default())
+}
+
+fn server_with(tunables: &Tunables) -> (Shard, ListenerId) {
+    let mut server = host(server_addr, 2, tunables);
     server.take_any_address();
     let listener = server.listen_any().expect("the only listener");
     (server, listener)
@@ -404,6 +408,34 @@ fn oldest_dial_to_one_destination_gives_way() {
     }
     assert_eq!((server.counters().verdict_crowded, server.counters().verdict_overflows), (3, 0));
     assert_eq!(server.census().pending_dials, 65);
+}
+
+#[test]
+fn tunable_bounds_dials_to_one_destination() {
+    for (most, kept) in [(1, 1), (500, 500), (4_096, 600)] {
+        let tunables = Tunables { max_dials_per_destination: most, ..Tunables::default() };
+        let (mut server, listener) = server_with(&tunables);
+        for port in 0..600 {
+            exchange(&mut server, Instant::ZERO, &syn(4_000 + port, (other(9), 80)));
+        }
+        exchange(&mut server, Instant::ZERO, &syn(4_000, (other(10), 80)));
+        let census = server.census();
+        assert_eq!(census.pending_dials, kept + 1, "{most}");
+        assert_eq!(server.counters().verdict_crowded, 600 - kept as u64, "{most}");
+        // Decided ones make room.
+        let asked = all_asked(&mut server, listener);
+        for asked in &asked {
+            server.answer_syn(asked.syn, Answer::Ignore);
+        }
+        assert_eq!(server.census().pending_dials, 0);
+        exchange(&mut server, Instant::ZERO, &syn(4_000, (other(9), 80)));
+        assert_eq!(server.counters().verdict_crowded, 600 - kept as u64, "{most}");
+        server.check_invariants().expect("what must hold");
+    }
+    for beyond in ["0", "4097"] {
+        let error = Tunables::default().set_by_name("max_dials_per_destination", beyond);
+        assert!(error.is_err(), "{beyond}");
+    }
 }
 
 #[test]

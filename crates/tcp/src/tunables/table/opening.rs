@@ -12,6 +12,15 @@ macro_rules! opening {
             high: "memory that forged SYNs can pin.";
         }
 
+        /// The most connections to one address and port that a shard holds for the decision of a listener
+        /// for any destination (`TcpListener::bind_any`), or for the end of their handshake; of 4,096 in
+        /// all. Beyond it the oldest gives way.
+        max_dials_per_destination: u16 = 64, "max_dials_per_destination", Unit::Count("connections") => {
+            range: 1 ..= 4_096;
+            low: "clients that connect to one server at once repeat their SYNs, for seconds.";
+            high: "dials to one server that does not answer displace those to others.";
+        }
+
         /// Which SYNs are answered by a cookie. A cookie holds for two minutes at most. Without timestamps
         /// it negotiates neither window scaling nor SACK.
         syn_cookies: SynCookies = SynCookies::Auto, "net.ipv4.tcp_syncookies"
