@@ -2,6 +2,8 @@
 //! sleeps.
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -39,6 +41,12 @@ pub trait Port {
 
     /// Reports that another host has one of the shard's addresses ([`Shard::take_conflict`]).
     fn on_conflict(&mut self, _conflict: AddressConflict) {}
+
+    /// Returns a descriptor for [`Worker::run`] to wait for, too: when it is readable, a turn begins.
+    #[cfg(target_os = "linux")]
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Returns the latest time for the next call of [`Port::drain`].
     fn next_deadline(&self) -> Option<Instant> {
@@ -346,13 +354,17 @@ impl<D: Device, P: Port> Worker<D, P> {
             _ => Interest::Read,
         };
         let timeout = self.next_deadline().map(|deadline| self.clock.until(deadline));
+        let port = self.port.descriptor();
+        let last = port.unwrap_or_else(|| until.as_fd());
         let mut fds = [
             PollFd::new(&self.device, interest),
             PollFd::new(&self.waker, Interest::Read),
             PollFd::new(until, Interest::Read),
+            PollFd::new(&last, Interest::Read),
         ];
-        ppoll(&mut fds, timeout).map_err(WorkerError::Wait)?;
-        let [device, waker, _] = fds;
+        let waited = if port.is_some() { &mut fds[..] } else { &mut fds[..3] };
+        ppoll(waited, timeout).map_err(WorkerError::Wait)?;
+        let [device, waker, ..] = fds;
         let (broken, woken) = (device.is_broken(), waker.is_readable());
         if woken {
             self.waker.clear();

@@ -154,6 +154,48 @@ fn an_idle_worker_sleeps_until_it_is_stopped() {
     assert_eq!(worker.shard().census(), whimbrel_stack::shard::Census::default());
 }
 
+/// A port that waits for a socket, and counts what it read there.
+struct Listening {
+    socket: UnixStream,
+    read: Arc<AtomicUsize>,
+}
+
+impl Port for Listening {
+    fn flush(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
+        let count = self.socket.read(&mut [0; 8]).unwrap_or(0);
+        self.read.fetch_add(count, Ordering::Relaxed);
+        Activity::busy_if(count > 0)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+}
+
+#[test]
+fn descriptor_of_port_wakes_sleeping_worker() {
+    let [(device, _device_end), (socket, mut other_end)] =
+        [(); 2].map(|()| UnixStream::pair().unwrap());
+    device.set_nonblocking(true).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let read = Arc::new(AtomicUsize::new(0));
+    let device = Quiet { socket: device, counters: DeviceCounters::default(), late: None };
+    let port = Listening { socket, read: Arc::clone(&read) };
+    let (waker, stop) = (Waker::new().unwrap(), Stop::new().unwrap());
+    let worker = Worker::new(device, shard(), port, Clock::start(), waker);
+    let thread = worker.spawn("test-shard", stop.clone()).unwrap();
+    for number in 1..=100 {
+        other_end.write_all(b"x").unwrap();
+        // No one else wakes the worker.
+        while read.load(Ordering::Relaxed) < number {
+            assert!(!thread.is_finished());
+            thread::yield_now();
+        }
+    }
+    stop.set();
+    thread.join().unwrap().1.unwrap();
+}
+
 #[test]
 fn every_command_wakes_a_sleeping_worker() {
     let running = run(None);
