@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -77,7 +78,7 @@ pub enum KernelEvent {
 pub enum Received {
     /// Bytes in order, at least one.
     Data(Bytes),
-    /// No data; an event reports the next.
+    /// No data; an event of [`KernelSockets::poll_event`] reports the next.
     Pending,
     /// The peer closed its direction.
     End,
@@ -108,6 +109,10 @@ struct Entry {
     opening: bool,
     /// True if it was opened here: its SYN counts as acknowledged data.
     active: bool,
+    /// True if there may be something to read: nothing said that all has been read.
+    readable: bool,
+    /// True if the peer's end, or an error, is behind the data.
+    ended: bool,
 }
 
 impl KernelSockets {
@@ -176,6 +181,14 @@ impl KernelSockets {
         self.take_in(socket, true)
     }
 
+    /// Connects to a stream socket in the file system. It is open when this returns; if its backlog is
+    /// full, the error is [`io::ErrorKind::WouldBlock`], and no event reports when there is room.
+    pub fn connect_unix(&mut self, path: &Path) -> io::Result<SocketId> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+        socket.connect(&SockAddr::unix(path)?)?;
+        self.take_in(socket, false)
+    }
+
     /// Accepts the next connection of a listener. If the system lacks a descriptor or memory, the
     /// connection waits: an event reports when to try again, and [`KernelSockets::take_shortage`]
     /// the reason.
@@ -235,20 +248,25 @@ impl KernelSockets {
 
     /// Reads received data without waiting; the rest stays for the next call.
     pub fn recv(&mut self, id: SocketId) -> io::Result<Received> {
-        let entry = self.entries.get(id.index as usize);
-        let entry = entry.filter(|entry| entry.generation == id.generation);
-        let mut socket = entry.and_then(|entry| entry.socket.as_ref()).ok_or_else(stale)?;
-        loop {
-            return match socket.read(&mut self.buffer) {
-                Ok(0) => Ok(Received::End),
-                Ok(count) => Ok(Received::Data(Bytes::copy_from_slice(
-                    self.buffer.get(..count).unwrap_or_default(),
-                ))),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Pending),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => Err(error),
-            };
+        let entry = self.entries.get_mut(id.index as usize);
+        let entry = entry.filter(|entry| entry.generation == id.generation).ok_or_else(stale)?;
+        let mut socket = entry.socket.as_ref().ok_or_else(stale)?;
+        while entry.readable {
+            match socket.read(&mut self.buffer) {
+                Ok(0) => return Ok(Received::End),
+                Ok(count) => {
+                    // epoll(7): a stream socket that gives less than was asked for is exhausted. It
+                    // takes no second call to see that, unless the end is behind it already.
+                    entry.readable = count == self.buffer.len() || entry.ended;
+                    let bytes = self.buffer.get(..count).unwrap_or_default();
+                    return Ok(Received::Data(Bytes::copy_from_slice(bytes)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => entry.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
+        Ok(Received::Pending)
     }
 
     /// Sends FIN; reading goes on.
@@ -318,6 +336,8 @@ impl KernelSockets {
             }
             let Some(entry) = entries.get_mut(index as usize) else { return };
             let id = SocketId { index, generation: entry.generation };
+            entry.readable |= readiness.readable;
+            entry.ended |= readiness.ended;
             if entry.opening && readiness.writable {
                 entry.opening = false;
                 let error = entry.socket.as_ref().and_then(|socket| socket.take_error().ok()?);
@@ -361,6 +381,7 @@ impl KernelSockets {
         }
         entry.socket = Some(socket);
         (entry.opening, entry.active) = (opening, opening);
+        (entry.readable, entry.ended) = (true, false);
         Ok(SocketId { index, generation: entry.generation })
     }
 

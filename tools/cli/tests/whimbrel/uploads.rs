@@ -88,6 +88,7 @@ impl Client {
     /// Waits until these words come.
     fn hear(&mut self, words: &str) {
         await_that(words, || {
+            while self.sockets.poll_event().unwrap().is_some() {}
             if let Ok(Received::Data(bytes)) = self.sockets.recv(self.id) {
                 self.heard.extend_from_slice(&bytes);
             }

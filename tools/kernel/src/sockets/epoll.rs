@@ -20,6 +20,8 @@ pub(super) struct Readiness {
     pub(super) readable: bool,
     /// True if there is room to write, or an error.
     pub(super) writable: bool,
+    /// True if the peer's end, or an error, is behind the data.
+    pub(super) ended: bool,
 }
 
 impl Epoll {
@@ -43,6 +45,7 @@ impl Epoll {
             token: data.u64(),
             readable: flags.intersects(EventFlags::IN | EventFlags::RDHUP | over),
             writable: flags.intersects(EventFlags::OUT | over),
+            ended: flags.intersects(EventFlags::RDHUP | over),
         };
         ready.iter_mut().map(readiness).for_each(each);
         Ok(())

@@ -4,6 +4,11 @@ use whimbrel_wire::Address;
 
 use super::*;
 
+#[path = "../../../../tests/harness/scratch.rs"]
+mod scratch;
+
+use scratch::scratch;
+
 /// Returns the first event that `wanted` accepts; panics after two seconds.
 fn next(sockets: &mut KernelSockets, wanted: impl Fn(&KernelEvent) -> bool) -> KernelEvent {
     let began = Instant::now();
@@ -34,7 +39,7 @@ fn receive(sockets: &mut KernelSockets, id: SocketId) -> io::Result<Option<Bytes
         match sockets.recv(id)? {
             Received::Data(bytes) => return Ok(Some(bytes)),
             Received::End => return Ok(None),
-            Received::Pending => {}
+            Received::Pending => drop(sockets.poll_event()?),
         }
     }
 }
@@ -113,4 +118,32 @@ fn nobody_listening_is_refused() {
         },
     };
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn unix_socket_is_open_at_once_or_its_backlog_is_full() {
+    let path = scratch("server");
+    let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    listener.listen(1).unwrap();
+    let mut sockets = KernelSockets::new().unwrap();
+    let first = sockets.connect_unix(&path).unwrap();
+    let mut text = Bytes::from_static(b"before it is accepted");
+    sockets.send(first, &mut text).unwrap();
+    sockets.connect_unix(&path).unwrap();
+    // One more than its backlog fits.
+    assert_eq!(sockets.connect_unix(&path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    let (mut accepted, _) = listener.accept().unwrap();
+    let mut received = [0; 21];
+    accepted.read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"before it is accepted");
+    // The end behind the data is found without another event.
+    accepted.write_all(b"answer").unwrap();
+    drop(accepted);
+    assert_eq!(receive(&mut sockets, first).unwrap().unwrap(), "answer");
+    assert_eq!(receive(&mut sockets, first).unwrap(), None);
+    drop(listener);
+    assert_eq!(sockets.connect_unix(&path).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(sockets.connect_unix(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
