@@ -1,0 +1,363 @@
+//! A relay: pairs of connections of two transports, each of which sends what the other receives.
+//!
+//! The near side is the client's, the far side the server's. Each direction holds one piece of at most
+//! [`PIECE`] bytes: while the other side is full, nothing is read, so the sender's window closes. FIN
+//! passes in each direction alone, a reset ends both. Who opens a pair, and how, is the caller's part.
+
+use alloc::collections::{BTreeSet, VecDeque};
+use core::ops::AddAssign;
+use core::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_base::{Instant, Slab};
+
+use crate::place_table::PlaceTable;
+use crate::transport::{ConnError, Reading, Transport, TransportEvent};
+use direction::{Direction, Step};
+
+mod direction;
+
+/// Pairs of connections of two transports.
+pub struct Relay<N: Transport, F: Transport> {
+    flows: Slab<RelayedFlow<N, F>>,
+    /// The flow of each place of the transports.
+    by_near: PlaceTable,
+    by_far: PlaceTable,
+    /// Flows whose turn ended before their data.
+    ready: VecDeque<FlowKey>,
+    /// Flows whose far side ended, by the time of the next look whether the near side still sends.
+    half_closed: BTreeSet<(Instant, u32)>,
+    statistics: RelayStatistics,
+}
+
+/// A flow by its place, and how many the place had before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FlowKey {
+    place: u32,
+    generation: u16,
+}
+
+struct RelayedFlow<N: Transport, F: Transport> {
+    near: N::Id,
+    far: F::Id,
+    /// To the far side.
+    up: Direction,
+    /// To the near side.
+    down: Direction,
+    /// The far side takes no more data: what it sent before is still passed on.
+    far_error: Option<ConnError>,
+    is_ready: bool,
+    /// The next look at this flow, whose far side ended.
+    next_look: Option<Instant>,
+    /// True if data has passed since the last look.
+    has_moved: bool,
+}
+
+/// Counts of a relay. The near side is the client's.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RelayStatistics {
+    /// Pairs so far.
+    pub flows: u64,
+    /// Pairs now.
+    pub open: usize,
+    /// Flows that both sides ended.
+    pub finished: u64,
+    /// Flows that the near side reset, or that timed out there.
+    pub near_failed: u64,
+    /// Flows that the far side reset.
+    pub far_failed: u64,
+    /// Flows whose far side ended, and whose near side then sent nothing for [`HALF_CLOSED`].
+    pub abandoned: u64,
+    /// Flows that were open at the end of the relay.
+    pub cut: u64,
+    /// Bytes passed to the far side.
+    pub bytes_up: u64,
+    /// Bytes passed to the near side.
+    pub bytes_down: u64,
+}
+
+/// The reason of a flow's end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FlowEnd {
+    Finished,
+    NearFailed,
+    FarFailed,
+    Abandoned,
+    Cut,
+}
+
+impl<N: Transport, F: Transport> Default for Relay<N, F> {
+    fn default() -> Self {
+        Self {
+            flows: Slab::new(),
+            by_near: PlaceTable::default(),
+            by_far: PlaceTable::default(),
+            ready: VecDeque::new(),
+            half_closed: BTreeSet::new(),
+            statistics: RelayStatistics::default(),
+        }
+    }
+}
+
+impl<N: Transport, F: Transport> Relay<N, F> {
+    /// Joins two open connections. `first` is sent to the far side before the near side's data.
+    pub fn join(
+        &mut self,
+        (near_net, far_net): (&mut N, &mut F),
+        (near, far): (N::Id, F::Id),
+        first: Bytes,
+        now: Instant,
+    ) {
+        let flow = RelayedFlow {
+            near,
+            far,
+            up: Direction::with_first(first),
+            down: Direction::default(),
+            far_error: None,
+            is_ready: false,
+            next_look: None,
+            has_moved: false,
+        };
+        let place = self.flows.insert(flow);
+        self.by_near.set(N::place(near), Some(place));
+        self.by_far.set(F::place(far), Some(place));
+        self.statistics.flows += 1;
+        self.statistics.open += 1;
+        self.drive(near_net, far_net, place, now);
+    }
+
+    /// Handles an event of the near side. False if no pair has this connection.
+    pub fn on_near(
+        &mut self,
+        (near_net, far_net): (&mut N, &mut F),
+        event: &TransportEvent<N>,
+        now: Instant,
+    ) -> bool {
+        let (id, failed) = match *event {
+            TransportEvent::Accepted(_) => return false,
+            TransportEvent::Connected(id)
+            | TransportEvent::Readable(id)
+            | TransportEvent::Writable(id) => (id, false),
+            TransportEvent::Closed(id, error) => (id, error.is_some()),
+        };
+        let place = self.by_near.at(N::place(id));
+        let Some(place) = place.filter(|at| self.flows.get(*at).is_some_and(|it| it.near == id))
+        else {
+            return false;
+        };
+        match failed {
+            true => self.end(near_net, far_net, place, FlowEnd::NearFailed),
+            false => self.drive(near_net, far_net, place, now),
+        }
+        true
+    }
+
+    /// Handles an event of the far side. False if no pair has this connection.
+    pub fn on_far(
+        &mut self,
+        (near_net, far_net): (&mut N, &mut F),
+        event: &TransportEvent<F>,
+        now: Instant,
+    ) -> bool {
+        let (TransportEvent::Connected(id)
+        | TransportEvent::Readable(id)
+        | TransportEvent::Writable(id)
+        | TransportEvent::Closed(id, _)) = *event
+        else {
+            return false;
+        };
+        let place = self.by_far.at(F::place(id));
+        let Some(place) = place.filter(|at| self.flows.get(*at).is_some_and(|it| it.far == id))
+        else {
+            return false;
+        };
+        // A connection that failed says so when it is read, behind its last data.
+        self.drive(near_net, far_net, place, now);
+        true
+    }
+
+    /// Continues up to `budget` flows that had more to pass on, and ends those that were abandoned.
+    /// Returns true if more is left.
+    pub fn poll(
+        &mut self,
+        (near_net, far_net): (&mut N, &mut F),
+        now: Instant,
+        budget: usize,
+    ) -> bool {
+        for _ in 0..budget.min(self.ready.len()) {
+            let Some(key) = self.ready.pop_front() else { break };
+            if let Some(flow) = self.flows.get_mut_of(key.place, key.generation) {
+                flow.is_ready = false;
+                self.drive(near_net, far_net, key.place, now);
+            }
+        }
+        self.end_abandoned(near_net, far_net, now, budget);
+        !self.ready.is_empty()
+    }
+
+    /// The latest time of the next [`Relay::poll`].
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.half_closed.first().map(|(due, _)| *due)
+    }
+
+    /// Counts so far.
+    pub const fn statistics(&self) -> &RelayStatistics {
+        &self.statistics
+    }
+
+    /// Resets both connections of each pair.
+    pub fn cut(&mut self, near_net: &mut N, far_net: &mut F) {
+        let mut from = 0;
+        while let Some(found) = self.flows.first_from(from) {
+            match found {
+                Ok((place, _)) => {
+                    self.end(near_net, far_net, place, FlowEnd::Cut);
+                    from = place + 1;
+                }
+                Err(next) => from = next,
+            }
+        }
+        self.ready.clear();
+    }
+
+    /// Passes on what one turn of a flow may, in both directions.
+    fn drive(&mut self, near_net: &mut N, far_net: &mut F, place: u32, now: Instant) {
+        let Some(flow) = self.flows.get_mut(place) else { return };
+        let (near, far) = (flow.near, flow.far);
+        let before = (flow.up.passed, flow.down.passed);
+        let up = match flow.far_error {
+            None => flow.up.pass((near_net, near), (far_net, far)),
+            Some(_) => Step::Wait,
+        };
+        if let Step::SinkFailed(error) = up {
+            flow.far_error = Some(error);
+        }
+        let down = flow.down.pass((far_net, far), (near_net, near));
+        let moved = (flow.up.passed - before.0, flow.down.passed - before.1);
+        flow.has_moved |= moved != (0, 0);
+        let end = flow.judge_end(up, down);
+        let is_half_closed = flow.down.has_ended() && flow.next_look.is_none();
+        if is_half_closed {
+            flow.next_look = Some(now + HALF_CLOSED);
+        }
+        let is_ready = (up == Step::More || down == Step::More) && !flow.is_ready;
+        flow.is_ready |= is_ready;
+        self.statistics.bytes_up += moved.0;
+        self.statistics.bytes_down += moved.1;
+        if let Some(end) = end {
+            self.end(near_net, far_net, place, end);
+            return;
+        }
+        let key = FlowKey { place, generation: self.flows.generation(place) };
+        if is_ready {
+            self.ready.push_back(key);
+        }
+        if is_half_closed {
+            self.half_closed.insert((now + HALF_CLOSED, place));
+        }
+    }
+
+    /// Ends half-closed flows that passed nothing since the last look.
+    fn end_abandoned(&mut self, near_net: &mut N, far_net: &mut F, now: Instant, budget: usize) {
+        for _ in 0..budget {
+            let Some((due, place)) = self.half_closed.first().copied() else { break };
+            if due > now {
+                break;
+            }
+            let Some(flow) = self.flows.get_mut(place) else { break };
+            if !core::mem::take(&mut flow.has_moved) {
+                self.end(near_net, far_net, place, FlowEnd::Abandoned);
+                continue;
+            }
+            flow.next_look = Some(now + HALF_CLOSED);
+            self.half_closed.remove(&(due, place));
+            self.half_closed.insert((now + HALF_CLOSED, place));
+        }
+    }
+
+    fn end(&mut self, near_net: &mut N, far_net: &mut F, place: u32, end: FlowEnd) {
+        let Some(flow) = self.flows.remove(place) else { return };
+        self.by_near.set(N::place(flow.near), None);
+        self.by_far.set(F::place(flow.far), None);
+        if let Some(due) = flow.next_look {
+            self.half_closed.remove(&(due, place));
+        }
+        let statistics = &mut self.statistics;
+        statistics.open -= 1;
+        let count = match end {
+            FlowEnd::Finished => &mut statistics.finished,
+            FlowEnd::NearFailed => &mut statistics.near_failed,
+            FlowEnd::FarFailed => &mut statistics.far_failed,
+            FlowEnd::Abandoned => &mut statistics.abandoned,
+            FlowEnd::Cut => &mut statistics.cut,
+        };
+        *count += 1;
+        match end {
+            FlowEnd::Finished | FlowEnd::Abandoned => {
+                near_net.close(flow.near);
+                far_net.close(flow.far);
+            }
+            FlowEnd::FarFailed if flow.down.has_ended() => {
+                // The server closed, then refused more: its last data and its FIN are on their way.
+                near_net.close(flow.near);
+                far_net.close(flow.far);
+            }
+            FlowEnd::NearFailed | FlowEnd::FarFailed | FlowEnd::Cut => {
+                near_net.abort(flow.near);
+                far_net.abort(flow.far);
+            }
+        }
+    }
+}
+
+impl<N: Transport, F: Transport> RelayedFlow<N, F> {
+    /// Returns how the flow ends, if it does.
+    fn judge_end(&self, up: Step, down: Step) -> Option<FlowEnd> {
+        if matches!(up, Step::SourceFailed(_)) || matches!(down, Step::SinkFailed(_)) {
+            return Some(FlowEnd::NearFailed);
+        }
+        if matches!(down, Step::SourceFailed(_)) {
+            return Some(FlowEnd::FarFailed);
+        }
+        if self.far_error.is_some() {
+            // All that it sent before it failed has arrived here.
+            let is_passed = down != Step::More && !self.down.is_held();
+            return is_passed.then_some(FlowEnd::FarFailed);
+        }
+        (self.up.has_ended() && self.down.has_ended()).then_some(FlowEnd::Finished)
+    }
+}
+
+impl AddAssign for RelayStatistics {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            flows,
+            open,
+            finished,
+            near_failed,
+            far_failed,
+            abandoned,
+            cut,
+            bytes_up,
+            bytes_down,
+        } = other;
+        self.flows += flows;
+        self.open += open;
+        self.finished += finished;
+        self.near_failed += near_failed;
+        self.far_failed += far_failed;
+        self.abandoned += abandoned;
+        self.cut += cut;
+        self.bytes_up += bytes_up;
+        self.bytes_down += bytes_down;
+    }
+}
+
+/// The most bytes that a direction holds.
+pub const PIECE: usize = 256 << 10;
+/// Time without data after which a flow ends whose server has ended. A server that closed a connection
+/// for good cannot be told from one that only sends no more, and would keep no socket either.
+pub const HALF_CLOSED: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_wire::Endpoint;
+
+use super::{HALF_CLOSED, PIECE, Relay, RelayStatistics};
+use crate::transport::{
+    ConnError, ConnectOptions, OpenError, Reading, SenderStats, StackUsage, Transport,
+    TransportEvent,
+};
+
+/// Connections of one side, whose peers the test plays.
+struct Side(Vec<Peer>);
+
+/// The peer's end of a connection.
+struct Peer {
+    /// What the relay reads, and then: nothing yet.
+    input: VecDeque<Reading>,
+    output: Vec<u8>,
+    /// Bytes that it still takes.
+    room: usize,
+    /// The error of sending to it.
+    refusal: Option<ConnError>,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Open,
+    Shut,
+    Closed,
+    Aborted,
+}
+
+impl Side {
+    fn of(number: usize) -> Self {
+        let peer = |_| Peer {
+            input: VecDeque::new(),
+            output: Vec::new(),
+            room: usize::MAX,
+            refusal: None,
+            fate: Fate::Open,
+        };
+        Self((0..number).map(peer).collect())
+    }
+
+    fn says(&mut self, id: u32, readings: impl IntoIterator<Item = Reading>) {
+        self.0[id as usize].input.extend(readings);
+    }
+
+    fn heard(&self, id: u32) -> &[u8] {
+        &self.0[id as usize].output
+    }
+
+    fn fate(&self, id: u32) -> Fate {
+        self.0[id as usize].fate
+    }
+}
+
+impl Transport for Side {
+    type Id = u32;
+    type Listener = ();
+
+    fn place(id: u32) -> u32 {
+        id
+    }
+
+    fn connect(
+        &mut self,
+        _: Endpoint,
+        _: &ConnectOptions,
+        _: &mut Bytes,
+    ) -> Result<u32, OpenError> {
+        Err(ConnError::System.into())
+    }
+
+    fn accept(&mut self, (): ()) -> Option<u32> {
+        None
+    }
+
+    fn send(&mut self, id: u32, data: &mut Bytes) -> Result<usize, ConnError> {
+        let peer = &mut self.0[id as usize];
+        if let Some(error) = peer.refusal {
+            return Err(error);
+        }
+        let taken = data.split_to(data.len().min(peer.room));
+        peer.room -= taken.len();
+        peer.output.extend_from_slice(&taken);
+        Ok(taken.len())
+    }
+
+    fn recv(&mut self, id: u32) -> Reading {
+        self.0[id as usize].input.pop_front().unwrap_or(Reading::Pending)
+    }
+
+    fn shutdown(&mut self, id: u32) {
+        self.0[id as usize].fate = Fate::Shut;
+    }
+
+    fn close(&mut self, id: u32) {
+        self.0[id as usize].fate = Fate::Closed;
+    }
+
+    fn abort(&mut self, id: u32) {
+        self.0[id as usize].fate = Fate::Aborted;
+    }
+
+    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
+        None
+    }
+
+    fn sender_stats(&self, _: u32) -> Option<SenderStats> {
+        None
+    }
+
+    fn retransmits(&self) -> Option<u64> {
+        None
+    }
+
+    fn stack_usage(&self) -> Option<StackUsage> {
+        None
+    }
+
+    fn local(&self, _: u32) -> Option<Endpoint> {
+        None
+    }
+
+    fn remote(&self, _: u32) -> Option<Endpoint> {
+        None
+    }
+}
+
+/// A relay of flows, of which both ends have the same number.
+struct World {
+    near: Side,
+    far: Side,
+    relay: Relay<Side, Side>,
+    now: Instant,
+}
+
+impl World {
+    fn of(flows: u32) -> Self {
+        let [near, far] = [(); 2].map(|()| Side::of(flows as usize));
+        let mut world = Self { near, far, relay: Relay::default(), now: Instant::ZERO };
+        for id in 0..flows {
+            let sides = (&mut world.near, &mut world.far);
+            world.relay.join(sides, (id, id), Bytes::new(), world.now);
+        }
+        world
+    }
+
+    fn on_near(&mut self, event: &TransportEvent<Side>) -> bool {
+        self.relay.on_near((&mut self.near, &mut self.far), event, self.now)
+    }
+
+    fn on_far(&mut self, event: &TransportEvent<Side>) -> bool {
+        self.relay.on_far((&mut self.near, &mut self.far), event, self.now)
+    }
+
+    fn poll(&mut self) -> bool {
+        self.relay.poll((&mut self.near, &mut self.far), self.now, 64)
+    }
+
+    fn statistics(&self) -> RelayStatistics {
+        *self.relay.statistics()
+    }
+
+    /// No flow, and nothing that waits for one, is left.
+    fn assert_empty(&self) {
+        assert_eq!(self.statistics().open, 0);
+        assert_eq!(self.relay.next_deadline(), None);
+        assert!(self.relay.ready.is_empty() && self.relay.half_closed.is_empty());
+    }
+}
+
+fn data(len: usize) -> Reading {
+    Reading::Data(vec![7; len].into())
+}
+
+fn text(text: &'static [u8]) -> Reading {
+    Reading::Data(Bytes::from_static(text))
+}
+
+#[test]
+fn bytes_and_fin_pass_in_each_direction_alone() {
+    let mut world = World::of(1);
+    world.near.says(0, [text(b"request"), Reading::End]);
+    assert!(world.on_near(&TransportEvent::Readable(0)));
+    assert_eq!((world.far.heard(0), world.far.fate(0)), (&b"request"[..], Fate::Shut));
+    assert_eq!(world.near.fate(0), Fate::Open);
+    world.far.says(0, [text(b"re"), text(b"sponse")]);
+    assert!(world.on_far(&TransportEvent::Readable(0)));
+    assert_eq!(world.near.heard(0), b"response");
+    world.far.says(0, [Reading::End]);
+    world.on_far(&TransportEvent::Readable(0));
+    assert_eq!((world.near.fate(0), world.far.fate(0)), (Fate::Closed, Fate::Closed));
+    assert!(!world.on_near(&TransportEvent::Readable(0)), "it is gone");
+    let RelayStatistics { flows, finished, bytes_up, bytes_down, .. } = world.statistics();
+    assert_eq!((flows, finished, bytes_up, bytes_down), (1, 1, 7, 8));
+    world.assert_empty();
+}
+
+#[test]
+fn header_precedes_data_and_is_not_counted() {
+    let [mut near, mut far] = [(); 2].map(|()| Side::of(1));
+    let mut relay = Relay::default();
+    near.says(0, [text(b"data")]);
+    far.0[0].room = 3;
+    let header = Bytes::from_static(b"header ");
+    relay.join((&mut near, &mut far), (0, 0), header, Instant::ZERO);
+    assert_eq!((far.heard(0), relay.statistics().bytes_up), (&b"hea"[..], 0));
+    far.0[0].room = 100;
+    relay.on_far((&mut near, &mut far), &TransportEvent::Writable(0), Instant::ZERO);
+    assert_eq!((far.heard(0), relay.statistics().bytes_up), (&b"header data"[..], 4));
+}
+
+#[test]
+fn full_side_stops_reading_of_other() {
+    let mut world = World::of(1);
+    world.far.0[0].room = 1_000;
+    world.near.says(0, (0..10).map(|_| data(PIECE)));
+    world.on_near(&TransportEvent::Readable(0));
+    for _ in 0..10 {
+        world.on_near(&TransportEvent::Readable(0));
+    }
+    assert_eq!(world.near.0[0].input.len(), 9, "one piece is held");
+    assert_eq!(world.statistics().bytes_up, 1_000);
+    // The other direction is not stopped.
+    world.far.says(0, [text(b"come on")]);
+    world.on_far(&TransportEvent::Readable(0));
+    assert_eq!(world.near.heard(0), b"come on");
+    world.far.0[0].room = usize::MAX;
+    world.on_far(&TransportEvent::Writable(0));
+    while world.poll() {}
+    assert_eq!(world.far.heard(0).len(), 10 * PIECE);
+}
+
+#[test]
+fn reset_of_either_side_resets_other() {
+    let mut world = World::of(3);
+    world.on_near(&TransportEvent::Closed(0, Some(ConnError::Reset)));
+    world.far.says(1, [text(b"last"), Reading::Failed(ConnError::Reset)]);
+    world.on_far(&TransportEvent::Readable(1));
+    assert_eq!(world.near.heard(1), b"last");
+    world.near.0[2].refusal = Some(ConnError::Reset);
+    world.far.says(2, [text(b"lost")]);
+    world.on_far(&TransportEvent::Readable(2));
+    for id in 0..3 {
+        assert_eq!((world.near.fate(id), world.far.fate(id)), (Fate::Aborted, Fate::Aborted));
+    }
+    let RelayStatistics { near_failed, far_failed, .. } = world.statistics();
+    assert_eq!((near_failed, far_failed), (2, 1));
+    world.assert_empty();
+}
+
+/// As of a web server that answers before it has read all, and closes.
+#[test]
+fn response_of_server_that_takes_no_more_arrives() {
+    for (behind, fate) in [(Some(Reading::End), Fate::Closed), (None, Fate::Aborted)] {
+        let mut world = World::of(1);
+        world.far.0[0].refusal = Some(ConnError::Reset);
+        world.far.says(0, [text(b"too large")]);
+        world.far.says(0, behind);
+        world.near.says(0, [data(100)]);
+        world.near.0[0].room = 3;
+        world.on_near(&TransportEvent::Readable(0));
+        assert_eq!(world.near.fate(0), Fate::Open, "more is to come");
+        world.near.0[0].room = 100;
+        world.on_near(&TransportEvent::Writable(0));
+        assert_eq!(world.near.heard(0), b"too large");
+        assert_eq!(world.near.fate(0), fate);
+        assert_eq!(world.statistics().far_failed, 1);
+        world.assert_empty();
+    }
+}
+
+#[test]
+fn silent_client_of_ended_server_is_closed_after_60_s() {
+    let mut world = World::of(2);
+    for id in 0..2 {
+        world.far.says(id, [text(b"bye"), Reading::End]);
+        world.on_far(&TransportEvent::Readable(id));
+        assert_eq!(world.near.fate(id), Fate::Shut);
+    }
+    // At the first look both had passed data since.
+    world.now = world.now + HALF_CLOSED;
+    world.poll();
+    assert_eq!(world.statistics().open, 2);
+    world.near.says(0, [text(b"still here")]);
+    world.on_near(&TransportEvent::Readable(0));
+    world.now = world.now + HALF_CLOSED;
+    world.poll();
+    assert_eq!((world.near.fate(0), world.near.fate(1)), (Fate::Shut, Fate::Closed));
+    assert_eq!((world.statistics().abandoned, world.statistics().open), (1, 1));
+    world.near.says(0, [Reading::End]);
+    world.on_near(&TransportEvent::Readable(0));
+    assert_eq!(world.statistics().finished, 1);
+    world.assert_empty();
+}
+
+/// 1,000 clients that send without end, half of them to a server that takes nothing: one piece of each is
+/// held, and a client between them waits for one turn of each.
+#[test]
+fn endless_senders_hold_one_piece_each_and_delay_by_one_turn() {
+    let mut world = World::of(1_001);
+    for id in 0..1_000 {
+        if id % 2 == 0 {
+            world.far.0[id as usize].room = 0;
+        }
+        world.near.says(id, (0..8).map(|_| Reading::Data(Bytes::from_static(&[0; PIECE]))));
+        world.on_near(&TransportEvent::Readable(id));
+        let read = 8 - world.near.0[id as usize].input.len();
+        assert_eq!(read, 1, "{id}: no turn passes on more than one piece");
+        world.far.0[id as usize].output.clear();
+    }
+    world.near.says(1_000, [text(b"honest")]);
+    world.on_near(&TransportEvent::Readable(1_000));
+    assert_eq!(world.far.heard(1_000), b"honest");
+    let before = world.statistics().bytes_up;
+    world.poll();
+    assert_eq!(world.statistics().bytes_up - before, 64 * PIECE as u64, "the budget of a poll");
+    assert_eq!(world.relay.ready.len(), 500, "each waits once");
+    world.relay.cut(&mut world.near, &mut world.far);
+    assert_eq!(world.statistics().cut, 1_001);
+    assert_eq!((world.near.fate(1_000), world.far.fate(1_000)), (Fate::Aborted, Fate::Aborted));
+    world.assert_empty();
+}
