@@ -28,7 +28,7 @@ pub(crate) mod mem;
 mod net;
 mod port;
 
-pub(crate) use net::KernelNet;
+pub(crate) use net::{KernelNet, conn_error};
 
 /// A client to run, and the server that it needs in this process, if any. On a stack of several shards
 /// each has its own client, which does its share.

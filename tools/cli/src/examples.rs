@@ -12,6 +12,16 @@ Examples:
   whimbrel serve -w kernel: -l 127.0.0.1:8080
       The same server on the kernel's sockets, for comparison";
 
+/// The examples at the end of the help of `whimbrel forward`.
+pub(crate) const FORWARD: &str = "\
+Examples:
+  sudo whimbrel forward -l 80 --to 127.0.0.1:8080
+      A server on this machine behind this stack's TCP, at http://10.9.0.2/
+  sudo whimbrel forward -l 80 --to unix:/run/nginx.sock --proxy-protocol v2
+      By a Unix socket; the server gets the client's address
+  sudo whimbrel forward -w packet:eth0,addr=10.8.0.2/24 -l 22 --to localhost:22
+      SSH of this machine as a separate host in the network behind eth0";
+
 /// The examples at the end of the help of `whimbrel link`.
 pub(crate) const LINK: &str = "\
 Examples:

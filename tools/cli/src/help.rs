@@ -50,13 +50,16 @@ fn brief(command: &str, option: Arg) -> Arg {
 }
 
 /// Options without a letter that `-h` shows.
-const SHOWN: [(&str, &str); 10] = [
+const SHOWN: [(&str, &str); 13] = [
     ("serve", "file_root"),
     ("serve", "body"),
     ("serve", "echo"),
     ("serve", "access_log"),
     ("serve", "h2c"),
     ("serve", "json"),
+    ("forward", "to"),
+    ("forward", "proxy_protocol"),
+    ("forward", "json"),
     ("load", "json"),
     ("load", "fail_if"),
     ("crr", "server"),

@@ -23,6 +23,7 @@ mod doctor;
 mod drive;
 mod examples;
 mod failure;
+mod forward;
 mod help;
 mod html;
 mod lab;
@@ -106,6 +107,9 @@ enum Tool {
     /// Serve a fixed body or files over HTTP/1.1 or HTTP/2 on the stack.
     #[command(after_help = examples::SERVE)]
     Serve(serve::Arguments),
+    /// Accept connections on the stack, and carry them on to a server on the kernel's sockets.
+    #[command(after_help = examples::FORWARD)]
+    Forward(forward::Arguments),
     /// Run packetdrill scripts against the stack or this machine's kernel.
     #[command(subcommand)]
     Script(script::Command),
@@ -154,6 +158,7 @@ impl Tool {
         let both = AskedRules::of;
         Some(match self {
             Self::Serve(arguments) => alone(&arguments.rules, arguments.shorthands()),
+            Self::Forward(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Script(script::Command::Run(arguments)) => alone(&arguments.rules, Vec::new()),
             Self::Load(arguments) => both(&arguments.setup, arguments.shorthands()),
             Self::Crr(arguments) => both(&arguments.setup, arguments.shorthands()),
@@ -243,6 +248,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
     }
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),
+        Tool::Forward(arguments) => forward::run(arguments),
         Tool::Script(command) => script::run(command),
         Tool::Load(arguments) => load::run(arguments),
         Tool::Crr(arguments) => crr::run(arguments),

@@ -39,6 +39,7 @@ pub(crate) use plan::{
 };
 use port::{Place, ServePort};
 use report::ServeReporter;
+pub(crate) use report::left_over;
 use server::Server;
 use totals::{ShardTotals, Totals};
 

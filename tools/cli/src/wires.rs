@@ -44,6 +44,15 @@ packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]
 unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process),
 pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max] (a capture to replay; the command ends with it),
 or kernel: (the kernel's sockets, for comparison). addr, host and gw may repeat";
+/// The help of `--wire`, of commands between clients on the stack and the kernel's sockets.
+pub(crate) const FOR_GATEWAYS: &str = "\
+Where frames go:
+tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N][,queues=N]
+[,offload=on|off] (IP packets),
+tap:NAME,…[,mac=MAC][,dad=on|off] (Ethernet frames),
+packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]
+[,offload=on|off][,dad=on|off] (a separate host on this machine's interface IF),
+or unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process). addr, host and gw may repeat";
 /// The help of `--wire`, of captures.
 pub(crate) const FOR_CAPTURES: &str = "The source of frames: a host with the given addresses, \
                          which answers pings and refuses connections: \

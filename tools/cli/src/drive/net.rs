@@ -2,13 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::transport::{
     ConnectOptions, Limited, OpenError, PortShortage, SenderStats, StackUsage,
 };
-use whimbrel_apps::{ConnError, Reading, Transport, TransportEvent};
+use whimbrel_apps::{ConnError, Destination, Reading, Transport, TransportEvent};
 use whimbrel_kernel::KernelSockets;
 use whimbrel_kernel::sockets::{
     KernelEvent, KernelInfo, KernelListener, KernelOptions, Received, SocketId,
@@ -46,6 +47,18 @@ impl KernelNet {
         backlog: u32,
     ) -> io::Result<Endpoint> {
         self.sockets.listen_beside_others(at, backlog)
+    }
+
+    /// Connects to a Unix socket: at once, or not at all ([`io::ErrorKind::WouldBlock`] if its backlog
+    /// is full).
+    pub(crate) fn connect_unix(&mut self, path: &Path) -> io::Result<SocketId> {
+        self.sockets.connect_unix(path)
+    }
+
+    /// Begins to connect, with the system's error if that fails.
+    pub(crate) fn connect_tcp(&mut self, to: Destination) -> io::Result<SocketId> {
+        let options = KernelOptions { no_delay: true, zone: to.zone, ..KernelOptions::default() };
+        self.sockets.connect(to.at, &options)
     }
 
     /// Fails if the kernel reports no more events. Warns if connections wait to be accepted because no
@@ -219,7 +232,8 @@ fn unopened(error: &io::Error, remote: Endpoint) -> OpenError {
     }
 }
 
-fn conn_error(error: &io::Error) -> ConnError {
+/// The class of a system's error.
+pub(crate) fn conn_error(error: &io::Error) -> ConnError {
     // EMFILE and ENFILE: the process, or the system, has no descriptor left.
     if whimbrel_io::descriptors::are_used_up(error) {
         return ConnError::NoDescriptor;

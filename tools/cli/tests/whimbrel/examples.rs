@@ -24,6 +24,7 @@ fn readme_and_help_examples_run_unchanged() {
     let mut ran = check_all(&net, &of_readme());
     assert!(ran > 10, "{ran} examples in README.md");
     ran += check_all(&net, &of_help("serve"));
+    ran += check_all(&net, &of_help("forward"));
     // Servers for the other examples.
     let web = net.serve(&["-w", "kernel:", "-l", "0.0.0.0:8080"]);
     let characters = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:19", "--chargen"]);

@@ -32,6 +32,7 @@ mod files;
 mod foreign;
 #[cfg(test)]
 mod formats;
+mod forward;
 #[cfg(test)]
 mod group;
 #[cfg(test)]

@@ -37,7 +37,7 @@ enum Proof {
 use Proof::{Flood, Own, Tests};
 
 /// The beginnings of the rows' names, in their order.
-const ROWS: [(&str, Proof); 50] = [
+const ROWS: [(&str, Proof); 52] = [
     ("fragments that wait", Flood(honest_fragments_become_whole)),
     (
         "neighbours,",
@@ -202,6 +202,17 @@ const ROWS: [(&str, Proof); 50] = [
     (
         "sockets with descriptors",
         Tests(&["tools/posix/src/tests/errors.rs#client_is_served_while_all_descriptors_are_used"]),
+    ),
+    (
+        "data between clients",
+        Tests(&[
+            "tools/apps/src/relay/tests.rs#endless_senders_hold_one_piece_each_and_delay_by_one_turn",
+            "tools/apps/src/relay/tests.rs#silent_client_of_ended_server_is_closed_after_60_s",
+        ]),
+    ),
+    (
+        "connections that wait for a server",
+        Tests(&["tools/cli/tests/whimbrel/forward.rs#full_backlog_is_tried_again_for_5_s"]),
     ),
 ];
 

@@ -82,6 +82,7 @@ pub(super) const CASES: &[Case] = &[
     on_a_device("serve", Signal::INT),
     on_a_device("serve -w tap:whim1,addr=10.9.1.2/24,dad=off", Signal::TERM),
     on_a_device("serve -w packet:vstack,addr=10.9.0.2/24,dad=off", Signal::INT),
+    on_a_device("forward -l 80 --to unix:nothing", Signal::TERM),
     on_a_device("crr --server -w tun:whim1,addr=10.9.1.2/24", Signal::TERM),
     Case::ends("serve", End::BySignal, &[]).sent(Ready::Telling, Signal::KILL).within(Within::Net),
     Case::works("pcap -w tun:whim1,addr=10.9.1.2/24 -o y")
