@@ -99,6 +99,7 @@ pub use config::ConfigError;
 pub use dad::{AddressCheckError, DuplicateAddressDetection};
 pub use device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
+pub use mem::hub;
 pub use mem::{LinkHandle, MemEnd, MemWire, PacketVerdict};
 #[cfg(target_os = "linux")]
 pub use packet::{PacketConfig, PacketError, PacketWire};

@@ -27,6 +27,7 @@ pub(crate) use line::Line;
 
 mod gate;
 mod handle;
+pub mod hub;
 mod line;
 
 /// One end of a wire that is not open yet.
@@ -68,7 +69,10 @@ impl MemEnd {
 
     /// Returns a handle of the link from this end to the other, to change it while stacks use it.
     pub fn outgoing(&self) -> LinkHandle {
-        LinkHandle { line: Arc::clone(&self.outward), clock: Arc::clone(&self.clock) }
+        let clock = Arc::clone(&self.clock);
+        // Zero before an end is open.
+        let now = move || clock.get().map_or(Instant::ZERO, Clock::now);
+        LinkHandle { line: Arc::clone(&self.outward), now: Arc::new(now) }
     }
 
     /// Opens this end with `queues` queues (1 to 256), one for each shard. The queue of a segment

@@ -1,4 +1,4 @@
-//! What tests do to packets in front of a link: judge, drop, hold, unplug.
+//! Interference of tests with packets in front of a link: judge, drop, hold, unplug.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_link::{Link, Loss};
+use whimbrel_link::{Link, LinkOutcome, Loss};
 
 /// Decision of a rule ([`LinkHandle::on`](super::LinkHandle::on)) on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +35,8 @@ pub(super) struct Gate {
     /// Packets that wait, while the link is held.
     held: Option<VecDeque<Bytes>>,
     held_bytes: u64,
+    /// True if nothing is connected: packets are lost.
+    pub(super) is_unplugged: bool,
 }
 
 impl Rule {
@@ -51,22 +53,28 @@ impl Rule {
 }
 
 impl Gate {
-    /// Passes a packet to the link, unless it is lost here or waits.
-    pub(super) fn enter(&mut self, link: &mut Link, now: Instant, packet: Bytes) {
-        let bytes = packet.len() as u64 + size_of::<Bytes>() as u64;
+    /// Passes a packet to the link, unless it is lost here or waits. Returns its outcome, if known.
+    pub(super) fn enter(
+        &mut self,
+        link: &mut Link,
+        now: Instant,
+        packet: Bytes,
+    ) -> Option<LinkOutcome> {
+        if self.is_unplugged {
+            return Some(link.lose(&packet, Loss::Down));
+        }
         if self.drops > 0 {
             self.drops -= 1;
-            link.lose(&packet, Loss::Targeted);
-        } else if let Some(held) = &mut self.held {
-            if self.held_bytes + bytes > Link::MAX_BYTES {
-                link.lose(&packet, Loss::Crowded);
-                return;
-            }
-            self.held_bytes += bytes;
-            held.push_back(packet);
-        } else {
-            link.push_frame(now, packet);
+            return Some(link.lose(&packet, Loss::Targeted));
         }
+        let Some(held) = &mut self.held else { return Some(link.push_frame(now, packet)) };
+        let bytes = packet.len() as u64 + size_of::<Bytes>() as u64;
+        if self.held_bytes + bytes > Link::MAX_BYTES {
+            return Some(link.lose(&packet, Loss::Crowded));
+        }
+        self.held_bytes += bytes;
+        held.push_back(packet);
+        None
     }
 
     /// Holds packets from now on.

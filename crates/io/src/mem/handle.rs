@@ -1,13 +1,13 @@
 //! Changes of a link while it is in use.
 
-use std::sync::{Arc, OnceLock};
+use std::fmt;
+use std::sync::Arc;
 
 use whimbrel_base::Instant;
-use whimbrel_link::{LinkConfig, LinkCounters, LinkState};
+use whimbrel_link::{LinkConfig, LinkCounters, LinkState, Loss};
 
 use super::gate::{PacketVerdict, Rule};
 use super::line::Line;
-use crate::Clock;
 
 /// One direction of a wire inside the process, to change it while stacks use it. Clones change the
 /// same link.
@@ -15,12 +15,15 @@ use crate::Clock;
 /// Changes happen at the time of the stacks at the wire. If they follow a paused tokio clock, call the
 /// methods within that runtime. A packet meets the rule first, then [`drop_next`](Self::drop_next),
 /// then [`hold`](Self::hold), and then enters the link.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LinkHandle {
     pub(super) line: Arc<Line>,
-    /// Clock of both ends, once one is open.
-    pub(super) clock: Arc<OnceLock<Clock>>,
+    /// Reads the time of the wire.
+    pub(super) now: ReadTime,
 }
+
+/// Reads a time.
+pub(super) type ReadTime = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 impl LinkHandle {
     /// Replaces the configuration. Waiting packets, and the rest of the packet that is being sent,
@@ -89,8 +92,31 @@ impl LinkHandle {
         self.line.counters()
     }
 
-    /// Time of the wire; zero before an end is open.
+    /// Loses all packets on the link, held ones included, and new ones until it is plugged in.
+    pub(crate) fn unplug(&self) {
+        self.line.change(self.now(), |state, _| {
+            for packet in state.gate.release() {
+                state.link.lose(&packet, Loss::Down);
+            }
+            let before = state.link.state();
+            state.link.set_state(LinkState::Down);
+            state.link.set_state(before);
+            state.gate.is_unplugged = true;
+        });
+    }
+
+    /// Carries packets again.
+    pub(crate) fn plug(&self) {
+        self.line.change(self.now(), |state, _| state.gate.is_unplugged = false);
+    }
+
     fn now(&self) -> Instant {
-        self.clock.get().map_or(Instant::ZERO, Clock::now)
+        (self.now)()
+    }
+}
+
+impl fmt::Debug for LinkHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkHandle").field("line", &self.line).finish_non_exhaustive()
     }
 }

@@ -5,11 +5,12 @@
 //! wait for the next arrival on the link; sorting then shows whose packet it is.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_link::{Link, LinkConfig, LinkCounters, Loss, Waits};
+use whimbrel_link::{Link, LinkConfig, LinkCounters, LinkOutcome, Loss, Waits};
 
 use super::gate::{Gate, PacketVerdict};
 use crate::Waker;
@@ -25,14 +26,24 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) link: Link,
-    /// What tests do to packets in front of the link.
+    /// Interference of tests in front of the link.
     pub(super) gate: Gate,
     /// The wakers of the shards at the far end, set by [`Line::open`].
     receivers: Arc<[Waker]>,
+    /// Observer of the packets, if there is one.
+    observer: Option<Box<dyn LineObserver>>,
     /// Packets that arrived, by shard. With one shard they stay on the link until it takes them.
     arrived: Vec<VecDeque<Bytes>>,
     /// The latest time passed in. Of two senders, the later caller may have read the clock earlier.
     latest: Instant,
+}
+
+/// Observes the packets of a line, under its lock.
+pub(crate) trait LineObserver: fmt::Debug + Send {
+    /// A packet was sent; its outcome is not known while the link is held.
+    fn on_sent(&self, at: Instant, packet: &Bytes, outcome: Option<LinkOutcome>);
+    /// A packet was taken at the far end.
+    fn on_arrived(&self, at: Instant, packet: &Bytes);
 }
 
 impl Line {
@@ -43,6 +54,7 @@ impl Line {
             link,
             gate: Gate::default(),
             receivers: Arc::new([]),
+            observer: None,
             arrived: Vec::new(),
             latest: Instant::ZERO,
         };
@@ -55,6 +67,11 @@ impl Line {
         state.arrived.clear();
         state.arrived.resize_with(receivers.len(), VecDeque::new);
         state.receivers = receivers.into();
+    }
+
+    /// Sets the observer of the packets.
+    pub(crate) fn observe(&self, observer: Box<dyn LineObserver>) {
+        self.lock().observer = Some(observer);
     }
 
     /// Changes the line at `now`, and wakes its receivers: packets may arrive at other times.
@@ -91,7 +108,7 @@ impl Line {
     /// Puts packets on the link, and wakes the shards that they are for.
     pub(crate) fn push(&self, now: Instant, packets: impl Iterator<Item = Bytes>) {
         let mut state = self.lock();
-        let (now, receivers) = (state.reach(now), Arc::clone(&state.receivers));
+        let receivers = Arc::clone(&state.receivers);
         let mut queues = BTreeSet::new();
         let mut enter = |state: &mut State, packet: Bytes| {
             if receivers.len() > 1 {
@@ -109,9 +126,7 @@ impl Line {
             state = self.lock();
             match verdict {
                 PacketVerdict::Pass => enter(&mut state, packet),
-                PacketVerdict::Drop => {
-                    state.link.lose(&packet, Loss::Targeted);
-                }
+                PacketVerdict::Drop => state.drop_packet(now, &packet),
                 PacketVerdict::Duplicate => {
                     enter(&mut state, packet.clone());
                     enter(&mut state, packet);
@@ -128,11 +143,17 @@ impl Line {
         }
     }
 
+    /// Takes the first packet that has arrived, with the time of its arrival. For a receiver that is no
+    /// shard.
+    pub(crate) fn pop_first(&self, now: Instant) -> Option<(Instant, Bytes)> {
+        self.lock().link.pop_arrival(now)
+    }
+
     /// Takes packets that have arrived for the shard of `queue`. Returns their number.
     pub(crate) fn pop(&self, now: Instant, queue: u16, places: &mut [Bytes; MAX_BURST]) -> usize {
         let mut state = self.lock();
         state.sort(now);
-        let State { link, arrived, .. } = &mut *state;
+        let State { link, arrived, observer, .. } = &mut *state;
         let alone = arrived.len() <= 1;
         let mut next = || match alone {
             true => link.pop(now),
@@ -140,6 +161,9 @@ impl Line {
         };
         let mut taken = 0;
         for (place, packet) in places.iter_mut().zip(std::iter::from_fn(&mut next)) {
+            if let Some(observer) = observer {
+                observer.on_arrived(now, &packet);
+            }
             *place = packet;
             taken += 1;
         }
@@ -170,7 +194,22 @@ impl State {
 
     /// Passes a packet to the link, or to what stands in front of it.
     pub(super) fn enter(&mut self, now: Instant, packet: Bytes) {
-        self.gate.enter(&mut self.link, now, packet);
+        let now = self.reach(now);
+        let Self { link, gate, observer, .. } = self;
+        let Some(observer) = observer else {
+            gate.enter(link, now, packet);
+            return;
+        };
+        let outcome = gate.enter(link, now, packet.clone());
+        observer.on_sent(now, &packet, outcome);
+    }
+
+    /// Loses a packet that the rule dropped.
+    fn drop_packet(&mut self, now: Instant, packet: &Bytes) {
+        let outcome = self.link.lose(packet, Loss::Targeted);
+        if let Some(observer) = &self.observer {
+            observer.on_sent(now, packet, Some(outcome));
+        }
     }
 
     /// Sorts a burst of arrived packets. No shard needs waking: those that have packets now were
