@@ -28,9 +28,9 @@ mod validation;
 pub use self::groups::TUNABLE_GROUPS;
 pub use self::policy::{
     AnswerInTimeWait, BufferPolicy, EcnNegotiation, EmptyInTimeWait, FragNeeded, Isn,
-    MissingTimestamps, MtuProbing, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow,
-    RefusedPorts, RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies,
-    SynInTimeWait, SynInWindow, TextAfterShutdown, TimeExceededByIcmp, ToldBuffers,
+    MissingTimestamps, MtuProbing, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp,
+    ReceiveWindow, RefusedPorts, RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors,
+    SynCookies, SynInTimeWait, SynInWindow, TextAfterShutdown, TimeExceededByIcmp, ToldBuffers,
     UnreachableByIcmp,
 };
 
