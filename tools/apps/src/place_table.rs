@@ -1,4 +1,4 @@
-//! A number for each place of a transport, for state beside its connections.
+//! A number for each place of a transport, for state about its connections.
 
 use alloc::vec::Vec;
 

@@ -30,6 +30,31 @@ pub struct Relay<N: Transport, F: Transport> {
     statistics: RelayStatistics,
 }
 
+/// The transports of both sides.
+pub struct Sides<'s, N, F> {
+    /// That of the clients.
+    pub near: &'s mut N,
+    /// That of the servers.
+    pub far: &'s mut F,
+}
+
+impl<N, F> Sides<'_, N, F> {
+    /// Lends the transports to another call.
+    fn again(&mut self) -> Sides<'_, N, F> {
+        Sides { near: self.near, far: self.far }
+    }
+}
+
+/// Two open connections.
+pub struct Pair<N: Transport, F: Transport> {
+    /// The client's.
+    pub near: N::Id,
+    /// The server's.
+    pub far: F::Id,
+    /// Sent to the server before the client's data.
+    pub first: Bytes,
+}
+
 /// A flow by its place, and how many the place had before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FlowKey {
@@ -100,14 +125,9 @@ impl<N: Transport, F: Transport> Default for Relay<N, F> {
 }
 
 impl<N: Transport, F: Transport> Relay<N, F> {
-    /// Joins two open connections. `first` is sent to the far side before the near side's data.
-    pub fn join(
-        &mut self,
-        (near_net, far_net): (&mut N, &mut F),
-        (near, far): (N::Id, F::Id),
-        first: Bytes,
-        now: Instant,
-    ) {
+    /// Joins two open connections.
+    pub fn join(&mut self, sides: Sides<'_, N, F>, pair: Pair<N, F>, now: Instant) {
+        let Pair { near, far, first } = pair;
         let flow = RelayedFlow {
             near,
             far,
@@ -123,13 +143,13 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         self.by_far.set(F::place(far), Some(place));
         self.statistics.flows += 1;
         self.statistics.open += 1;
-        self.drive(near_net, far_net, place, now);
+        self.drive(sides, place, now);
     }
 
     /// Handles an event of the near side. False if no pair has this connection.
     pub fn on_near(
         &mut self,
-        (near_net, far_net): (&mut N, &mut F),
+        sides: Sides<'_, N, F>,
         event: &TransportEvent<N>,
         now: Instant,
     ) -> bool {
@@ -146,8 +166,8 @@ impl<N: Transport, F: Transport> Relay<N, F> {
             return false;
         };
         match failed {
-            true => self.end(near_net, far_net, place, FlowEnd::NearFailed),
-            false => self.drive(near_net, far_net, place, now),
+            true => self.end(sides, place, FlowEnd::NearFailed),
+            false => self.drive(sides, place, now),
         }
         true
     }
@@ -155,7 +175,7 @@ impl<N: Transport, F: Transport> Relay<N, F> {
     /// Handles an event of the far side. False if no pair has this connection.
     pub fn on_far(
         &mut self,
-        (near_net, far_net): (&mut N, &mut F),
+        sides: Sides<'_, N, F>,
         event: &TransportEvent<F>,
         now: Instant,
     ) -> bool {
@@ -172,26 +192,21 @@ impl<N: Transport, F: Transport> Relay<N, F> {
             return false;
         };
         // A connection that failed says so when it is read, behind its last data.
-        self.drive(near_net, far_net, place, now);
+        self.drive(sides, place, now);
         true
     }
 
     /// Continues up to `budget` flows that had more to pass on, and ends those that were abandoned.
     /// Returns true if more is left.
-    pub fn poll(
-        &mut self,
-        (near_net, far_net): (&mut N, &mut F),
-        now: Instant,
-        budget: usize,
-    ) -> bool {
+    pub fn poll(&mut self, mut sides: Sides<'_, N, F>, now: Instant, budget: usize) -> bool {
         for _ in 0..budget.min(self.ready.len()) {
             let Some(key) = self.ready.pop_front() else { break };
             if let Some(flow) = self.flows.get_mut_of(key.place, key.generation) {
                 flow.is_ready = false;
-                self.drive(near_net, far_net, key.place, now);
+                self.drive(sides.again(), key.place, now);
             }
         }
-        self.end_abandoned(near_net, far_net, now, budget);
+        self.end_abandoned(sides, now, budget);
         !self.ready.is_empty()
     }
 
@@ -206,12 +221,12 @@ impl<N: Transport, F: Transport> Relay<N, F> {
     }
 
     /// Resets both connections of each pair.
-    pub fn cut(&mut self, near_net: &mut N, far_net: &mut F) {
+    pub fn cut(&mut self, mut sides: Sides<'_, N, F>) {
         let mut from = 0;
         while let Some(found) = self.flows.first_from(from) {
             match found {
                 Ok((place, _)) => {
-                    self.end(near_net, far_net, place, FlowEnd::Cut);
+                    self.end(sides.again(), place, FlowEnd::Cut);
                     from = place + 1;
                 }
                 Err(next) => from = next,
@@ -221,18 +236,18 @@ impl<N: Transport, F: Transport> Relay<N, F> {
     }
 
     /// Passes on what one turn of a flow may, in both directions.
-    fn drive(&mut self, near_net: &mut N, far_net: &mut F, place: u32, now: Instant) {
+    fn drive(&mut self, sides: Sides<'_, N, F>, place: u32, now: Instant) {
         let Some(flow) = self.flows.get_mut(place) else { return };
         let (near, far) = (flow.near, flow.far);
         let before = (flow.up.passed, flow.down.passed);
         let up = match flow.far_error {
-            None => flow.up.pass((near_net, near), (far_net, far)),
+            None => flow.up.pass(sides.near, near, sides.far, far),
             Some(_) => Step::Wait,
         };
         if let Step::SinkFailed(error) = up {
             flow.far_error = Some(error);
         }
-        let down = flow.down.pass((far_net, far), (near_net, near));
+        let down = flow.down.pass(sides.far, far, sides.near, near);
         let moved = (flow.up.passed - before.0, flow.down.passed - before.1);
         flow.has_moved |= moved != (0, 0);
         let end = flow.judge_end(up, down);
@@ -245,7 +260,7 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         self.statistics.bytes_up += moved.0;
         self.statistics.bytes_down += moved.1;
         if let Some(end) = end {
-            self.end(near_net, far_net, place, end);
+            self.end(sides, place, end);
             return;
         }
         let key = FlowKey { place, generation: self.flows.generation(place) };
@@ -258,7 +273,7 @@ impl<N: Transport, F: Transport> Relay<N, F> {
     }
 
     /// Ends half-closed flows that passed nothing since the last look.
-    fn end_abandoned(&mut self, near_net: &mut N, far_net: &mut F, now: Instant, budget: usize) {
+    fn end_abandoned(&mut self, mut sides: Sides<'_, N, F>, now: Instant, budget: usize) {
         for _ in 0..budget {
             let Some((due, place)) = self.half_closed.first().copied() else { break };
             if due > now {
@@ -266,7 +281,7 @@ impl<N: Transport, F: Transport> Relay<N, F> {
             }
             let Some(flow) = self.flows.get_mut(place) else { break };
             if !core::mem::take(&mut flow.has_moved) {
-                self.end(near_net, far_net, place, FlowEnd::Abandoned);
+                self.end(sides.again(), place, FlowEnd::Abandoned);
                 continue;
             }
             flow.next_look = Some(now + HALF_CLOSED);
@@ -275,7 +290,7 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         }
     }
 
-    fn end(&mut self, near_net: &mut N, far_net: &mut F, place: u32, end: FlowEnd) {
+    fn end(&mut self, sides: Sides<'_, N, F>, place: u32, end: FlowEnd) {
         let Some(flow) = self.flows.remove(place) else { return };
         self.by_near.set(N::place(flow.near), None);
         self.by_far.set(F::place(flow.far), None);
@@ -294,17 +309,17 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         *count += 1;
         match end {
             FlowEnd::Finished | FlowEnd::Abandoned => {
-                near_net.close(flow.near);
-                far_net.close(flow.far);
+                sides.near.close(flow.near);
+                sides.far.close(flow.far);
             }
             FlowEnd::FarFailed if flow.down.has_ended() => {
                 // The server closed, then refused more: its last data and its FIN are on their way.
-                near_net.close(flow.near);
-                far_net.close(flow.far);
+                sides.near.close(flow.near);
+                sides.far.close(flow.far);
             }
             FlowEnd::NearFailed | FlowEnd::FarFailed | FlowEnd::Cut => {
-                near_net.abort(flow.near);
-                far_net.abort(flow.far);
+                sides.near.abort(flow.near);
+                sides.far.abort(flow.far);
             }
         }
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use whimbrel_apps::proxy_header::ProxyVersion;
 use whimbrel_io::signals::StatusRequest;
-use whimbrel_io::{Clock, StackShard, Stop};
+use whimbrel_io::steering::SteeringCounters;
+use whimbrel_io::{Clock, Device, StackShard, Stop};
 use whimbrel_stack::ListenerId;
 
 use crate::capture::{self, CaptureOption};
@@ -20,7 +21,7 @@ use crate::{output, quantity, serving, streams, wires};
 use board::{Board, Counts};
 use dialer::Dialer;
 use plan::ForwardPlan;
-use port::ForwardPort;
+use port::{ForwardPort, Place};
 
 mod board;
 mod dialer;
@@ -119,6 +120,7 @@ fn forward(
     let released = Stop::new().map_err(Failure::run)?;
     let board = Arc::new(Board::new(stack.len(), stop.clone(), released.clone()));
     let wakers: Vec<_> = stack.iter().map(|shard| shard.waker.clone()).collect();
+    let offloads = stack.first().map(|first| first.device.capabilities());
     let headline = stack.first().map(|first| report::opening(plan, first)).unwrap_or_default();
     let shards = stack.into_iter().map(|mut shard| {
         let listen = |at: &_| shard.shard.listen(*at, plan.backlog).map_err(Failure::run);
@@ -148,13 +150,23 @@ fn forward(
         },
     )?;
     board.judge()?;
-    let mut counts = Counts::default();
-    ended.iter().for_each(|(shard, _)| counts += shard);
-    let server = StackState::sum(ended.into_iter().map(|(_, state)| state));
+    let (mut counts, mut steering) = (Counts::default(), SteeringCounters::default());
+    for ended in &ended {
+        counts += &ended.counts;
+        steering += ended.steering;
+    }
+    let server = StackState::sum(ended.into_iter().map(|ended| ended.state));
     let elapsed = clock.now().since(whimbrel_base::Instant::ZERO);
     let target = plan.listen.first().copied().unwrap_or_else(report::nowhere);
     let ran = FinishedRun::over_the_kernel(Forwarded { counts, elapsed }, target);
-    Ok(FinishedRun { server, ..ran })
+    Ok(FinishedRun { server, steering, offloads, ..ran })
+}
+
+/// The result of a shard.
+struct EndedShard {
+    counts: Counts,
+    state: StackState,
+    steering: SteeringCounters,
 }
 
 /// Forwards on this thread until `stop`, and then until `released`.
@@ -164,13 +176,14 @@ fn run_shard(
     listeners: Vec<ListenerId>,
     board: &Arc<Board>,
     [stop, released]: [&Stop; 2],
-) -> Result<(Counts, StackState), Failure> {
+) -> Result<EndedShard, Failure> {
     // A shard that ends early takes the others along, which may still wait for a signal.
     let _ends_all = EndOnDrop(board);
     let net = KernelNet::new().map_err(Failure::run)?;
     let dialer = Dialer::new(plan.server.clone());
     let (clock, number) = (shard.clock, shard.number);
-    let port = ForwardPort::new(net, dialer, plan.proxy, listeners, (number, Arc::clone(board)));
+    let place = Place { number, board: Arc::clone(board) };
+    let port = ForwardPort::new(net, dialer, plan.proxy, listeners, place);
     let mut worker = shard.worker(port);
     worker.run(stop)?;
     let mut worker = worker.with_port(|shard, mut port| {
@@ -179,8 +192,12 @@ fn run_shard(
     });
     worker.run(released)?;
     capture::finish(worker.take_tap());
-    let (_device, shard, port) = worker.into_parts();
-    Ok((port.counts(&shard), StackState::of(&shard)))
+    let (device, shard, port) = worker.into_parts();
+    Ok(EndedShard {
+        counts: port.counts(&shard),
+        state: StackState::of(&shard),
+        steering: device.steering(),
+    })
 }
 
 /// Ends all threads when this one ends.

@@ -15,7 +15,7 @@ pub(super) struct Direction {
     added: usize,
 }
 
-/// How far the end of a direction is.
+/// Progress of a direction's end.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum End {
     #[default]
@@ -60,8 +60,10 @@ impl Direction {
     /// Passes on up to [`TURN`] bytes.
     pub(super) fn pass<S: Transport, D: Transport>(
         &mut self,
-        (source, from): (&mut S, S::Id),
-        (sink, to): (&mut D, D::Id),
+        source: &mut S,
+        from: S::Id,
+        sink: &mut D,
+        to: D::Id,
     ) -> Step {
         let mut turn = 0;
         loop {

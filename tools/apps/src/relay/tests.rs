@@ -6,18 +6,18 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
-use super::{HALF_CLOSED, PIECE, Relay, RelayStatistics};
+use super::{HALF_CLOSED, PIECE, Pair, Relay, RelayStatistics, Sides};
 use crate::transport::{
     ConnError, ConnectOptions, OpenError, Reading, SenderStats, StackUsage, Transport,
     TransportEvent,
 };
 
-/// Connections of one side, whose peers the test plays.
+/// Connections of one side; the test plays their peers.
 struct Side(Vec<Peer>);
 
 /// The peer's end of a connection.
 struct Peer {
-    /// What the relay reads, and then: nothing yet.
+    /// Results of the relay's reads; then there is nothing yet.
     input: VecDeque<Reading>,
     output: Vec<u8>,
     /// Bytes that it still takes.
@@ -146,22 +146,26 @@ impl World {
         let [near, far] = [(); 2].map(|()| Side::of(flows as usize));
         let mut world = Self { near, far, relay: Relay::default(), now: Instant::ZERO };
         for id in 0..flows {
-            let sides = (&mut world.near, &mut world.far);
-            world.relay.join(sides, (id, id), Bytes::new(), world.now);
+            let sides = Sides { near: &mut world.near, far: &mut world.far };
+            let pair = Pair { near: id, far: id, first: Bytes::new() };
+            world.relay.join(sides, pair, world.now);
         }
         world
     }
 
     fn on_near(&mut self, event: &TransportEvent<Side>) -> bool {
-        self.relay.on_near((&mut self.near, &mut self.far), event, self.now)
+        let sides = Sides { near: &mut self.near, far: &mut self.far };
+        self.relay.on_near(sides, event, self.now)
     }
 
     fn on_far(&mut self, event: &TransportEvent<Side>) -> bool {
-        self.relay.on_far((&mut self.near, &mut self.far), event, self.now)
+        let sides = Sides { near: &mut self.near, far: &mut self.far };
+        self.relay.on_far(sides, event, self.now)
     }
 
     fn poll(&mut self) -> bool {
-        self.relay.poll((&mut self.near, &mut self.far), self.now, 64)
+        let sides = Sides { near: &mut self.near, far: &mut self.far };
+        self.relay.poll(sides, self.now, 64)
     }
 
     fn statistics(&self) -> RelayStatistics {
@@ -209,11 +213,12 @@ fn header_precedes_data_and_is_not_counted() {
     let mut relay = Relay::default();
     near.says(0, [text(b"data")]);
     far.0[0].room = 3;
-    let header = Bytes::from_static(b"header ");
-    relay.join((&mut near, &mut far), (0, 0), header, Instant::ZERO);
+    let pair = Pair { near: 0, far: 0, first: Bytes::from_static(b"header ") };
+    relay.join(Sides { near: &mut near, far: &mut far }, pair, Instant::ZERO);
     assert_eq!((far.heard(0), relay.statistics().bytes_up), (&b"hea"[..], 0));
     far.0[0].room = 100;
-    relay.on_far((&mut near, &mut far), &TransportEvent::Writable(0), Instant::ZERO);
+    let sides = Sides { near: &mut near, far: &mut far };
+    relay.on_far(sides, &TransportEvent::Writable(0), Instant::ZERO);
     assert_eq!((far.heard(0), relay.statistics().bytes_up), (&b"header data"[..], 4));
 }
 
@@ -323,7 +328,7 @@ fn endless_senders_hold_one_piece_each_and_delay_by_one_turn() {
     world.poll();
     assert_eq!(world.statistics().bytes_up - before, 64 * PIECE as u64, "the budget of a poll");
     assert_eq!(world.relay.ready.len(), 500, "each waits once");
-    world.relay.cut(&mut world.near, &mut world.far);
+    world.relay.cut(Sides { near: &mut world.near, far: &mut world.far });
     assert_eq!(world.statistics().cut, 1_001);
     assert_eq!((world.near.fate(1_000), world.far.fate(1_000)), (Fate::Aborted, Fate::Aborted));
     world.assert_empty();

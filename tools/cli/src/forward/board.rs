@@ -1,4 +1,4 @@
-//! What the threads of `forward` tell each other: status, failures, and the end.
+//! Messages between the threads of `forward`: status, failures, and the end.
 
 use std::io;
 use std::ops::AddAssign;

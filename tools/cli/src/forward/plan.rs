@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::options::{SetupParts, StackSetup};
 use crate::serving::{DEFAULT_WIRE, default_wire, listen};
 
-/// What to forward, and where to.
+/// Listeners and their server.
 pub(super) struct ForwardPlan {
     pub(super) setup: StackSetup,
     pub(super) listen: Vec<Endpoint>,

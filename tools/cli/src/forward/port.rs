@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_apps::proxy_header::ProxyVersion;
-use whimbrel_apps::relay::Relay;
+use whimbrel_apps::relay::{Pair, Relay, Sides};
 use whimbrel_apps::{Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port};
@@ -34,6 +34,12 @@ pub(super) struct ForwardPort {
     drain: Option<Drain>,
 }
 
+/// A shard's number, and where it reports.
+pub(super) struct Place {
+    pub(super) number: usize,
+    pub(super) board: Arc<Board>,
+}
+
 /// The end: no connection is accepted any more.
 struct Drain {
     /// When open flows are cut.
@@ -42,14 +48,15 @@ struct Drain {
 }
 
 impl ForwardPort {
-    /// The port of the shard numbered `number`.
+    /// The port of the shard at `place`.
     pub(super) fn new(
         net: KernelNet,
         dialer: Dialer<Shard>,
         proxy: Option<ProxyVersion>,
         listeners: Vec<ListenerId>,
-        (number, board): (usize, Arc<Board>),
+        place: Place,
     ) -> Self {
+        let Place { number, board } = place;
         Self {
             net,
             relay: Relay::default(),
@@ -111,7 +118,8 @@ impl ForwardPort {
                     return;
                 };
                 let first = self.proxy.map(|version| version.header(&flow)).unwrap_or_default();
-                self.relay.join((shard, &mut self.net), (near, far), first, now);
+                let sides = Sides { near: shard, far: &mut self.net };
+                self.relay.join(sides, Pair { near, far, first }, now);
             }
         }
     }
@@ -126,7 +134,8 @@ impl ForwardPort {
                 }
                 continue;
             }
-            let is_known = self.relay.on_near((shard, &mut self.net), &event, now);
+            let sides = Sides { near: &mut *shard, far: &mut self.net };
+            let is_known = self.relay.on_near(sides, &event, now);
             if let TransportEvent::Closed(near, _) = event
                 && !is_known
                 && self.dialer.on_near_closed(&mut self.net, near)
@@ -147,7 +156,8 @@ impl ForwardPort {
                     self.dialer.on_far(&mut self.net, far, Some(error), now)
                 }
                 _ => {
-                    self.relay.on_far((shard, &mut self.net), &event, now);
+                    let sides = Sides { near: &mut *shard, far: &mut self.net };
+                    self.relay.on_far(sides, &event, now);
                     continue;
                 }
             };
@@ -178,7 +188,7 @@ impl ForwardPort {
                     Transport::abort(shard, near);
                 }
             }
-            self.relay.cut(shard, &mut self.net);
+            self.relay.cut(Sides { near: &mut *shard, far: &mut self.net });
         }
         let is_empty = self.relay.statistics().open == 0 && self.dialer.is_empty();
         if is_over || (is_empty && shard.census().connections == 0) {
@@ -207,7 +217,8 @@ impl Port for ForwardPort {
         more |= self.accept(shard, now);
         more |= self.take_far_events(shard, now);
         more |= self.dial(shard, now);
-        more |= self.relay.poll((shard, &mut self.net), now, BUDGET);
+        let sides = Sides { near: &mut *shard, far: &mut self.net };
+        more |= self.relay.poll(sides, now, BUDGET);
         if let Err(error) = self.net.check() {
             self.board.fail(&error);
         }

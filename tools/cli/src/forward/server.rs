@@ -6,7 +6,7 @@ use std::os::unix::net::SocketAddr;
 use std::path::PathBuf;
 
 use whimbrel_apps::{ConnError, Destination};
-use whimbrel_io::WireSpec;
+use whimbrel_io::{WireSpec, text};
 use whimbrel_kernel::sockets::SocketId;
 
 use crate::drive::{KernelNet, conn_error};
@@ -108,7 +108,7 @@ impl Server {
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Unix(path) => write!(f, "unix:{}", text::path(path)),
             Self::Tcp(at) => {
                 let all: Vec<_> = at.iter().map(|it| it.at.to_string()).collect();
                 f.write_str(&all.join(" or "))

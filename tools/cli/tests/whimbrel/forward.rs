@@ -96,8 +96,11 @@ fn unix(net: &Net, name: &str) -> String {
 fn nginx_behind_forward_serves_wrk_without_error() {
     let Some(net) = Net::with(&["nginx", "wrk"]) else { return };
     let _nginx = nginx(&net, 64);
-    for (to, version) in [(unix(&net, "nginx"), "v2"), ("127.0.0.1:8080".to_owned(), "v1")] {
-        let forward = Forward::start(&net, "80", &to, &["--proxy-protocol", version]);
+    for (to, version, shards) in
+        [(unix(&net, "nginx"), "v2", "1"), ("127.0.0.1:8080".to_owned(), "v1", "2")]
+    {
+        let options = ["--proxy-protocol", version, "--shards", shards];
+        let forward = Forward::start(&net, "80", &to, &options);
         for connections in ["-c30", "-c500"] {
             for fields in [&[][..], &["-H", "Connection: close"]] {
                 let mut wrk = net.command("wrk");

@@ -32,6 +32,7 @@ mod files;
 mod foreign;
 #[cfg(test)]
 mod formats;
+#[cfg(test)]
 mod forward;
 #[cfg(test)]
 mod group;
