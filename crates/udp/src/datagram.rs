@@ -16,6 +16,9 @@ pub struct Arrived<'a> {
     pub class: TrafficClass,
     /// Its time to live or hop limit.
     pub hop_limit: u8,
+    /// True if its packet was not to be cut on the way: DF of its IPv4 header, if it arrived whole; always
+    /// over IPv6.
+    pub dont_fragment: bool,
 }
 
 /// A datagram for its application.
@@ -32,13 +35,16 @@ pub struct Received {
     pub class: TrafficClass,
     /// Its time to live or hop limit.
     pub hop_limit: u8,
+    /// True if its packet was not to be cut on the way: DF of its IPv4 header, if it arrived whole; always
+    /// over IPv6.
+    pub dont_fragment: bool,
 }
 
 impl Received {
     /// Copies a borrowed datagram.
     pub(crate) fn of(arrived: &Arrived<'_>) -> Self {
-        let Arrived { from, to, data, class, hop_limit } = *arrived;
-        Self { from, to, data: Bytes::copy_from_slice(data), class, hop_limit }
+        let Arrived { from, to, data, class, hop_limit, dont_fragment } = *arrived;
+        Self { from, to, data: Bytes::copy_from_slice(data), class, hop_limit, dont_fragment }
     }
 }
 

@@ -17,7 +17,8 @@
 //! let socket = sockets.bind(&Bind::new(Local::Address(here.addr), here.port)).unwrap();
 //!
 //! let class = TrafficClass::default();
-//! let query = Arrived { from: there, to: here, data: b"query", class, hop_limit: 64 };
+//! let (hop_limit, dont_fragment) = (64, true);
+//! let query = Arrived { from: there, to: here, data: b"query", class, hop_limit, dont_fragment };
 //! sockets.deliver(&query, Room::Enough).unwrap();
 //! assert_eq!(sockets.recv(socket).unwrap().data, Bytes::from_static(b"query"));
 //! ```

@@ -27,6 +27,8 @@ pub struct IpHeader {
     pub protocol_pointer: u16,
     /// Position, if this packet is a fragment.
     pub fragment: Option<Fragment>,
+    /// True if no router may cut it (RFC 791 3.1: DF): always over IPv6.
+    pub dont_fragment: bool,
 }
 
 impl IpHeader {
@@ -90,6 +92,7 @@ impl From<Ipv4Header> for IpHeader {
             header_len: u16::from(header.header_len),
             protocol_pointer: 9,
             fragment: header.fragment,
+            dont_fragment: header.dont_fragment,
         }
     }
 }
@@ -107,6 +110,7 @@ impl From<Ipv6Header> for IpHeader {
             header_len: header.header_len,
             protocol_pointer: header.protocol_pointer,
             fragment: header.fragment,
+            dont_fragment: true,
         }
     }
 }

@@ -127,7 +127,8 @@ pub extern "C" fn probe_udp(seed: u64, port: u16) -> usize {
     let Ok(socket) = sockets.bind(&Bind::new(Local::Both, 0)) else { return 0 };
     let end = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), port);
     let class = TrafficClass::default();
-    let datagram = Arrived { from: end, to: end, data: &[1], class, hop_limit: 64 };
+    let (data, hop_limit, dont_fragment) = (&[1][..], 64, true);
+    let datagram = Arrived { from: end, to: end, data, class, hop_limit, dont_fragment };
     let _ = sockets.deliver(&datagram, Room::Enough);
     sockets.recv(socket).map_or(0, |received| received.data.len())
 }

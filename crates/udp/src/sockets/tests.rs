@@ -31,7 +31,8 @@ fn shared(local: Local, port: u16) -> Bind {
 }
 
 fn arrived(from: Endpoint, to: Endpoint, data: &[u8]) -> Arrived<'_> {
-    Arrived { from, to, data, class: TrafficClass::default(), hop_limit: 64 }
+    let class = TrafficClass::default();
+    Arrived { from, to, data, class, hop_limit: 64, dont_fragment: true }
 }
 
 fn outgoing(data: Bytes) -> OutgoingDatagram {

@@ -5,7 +5,14 @@ use super::*;
 fn received(len: usize) -> Received {
     let end = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), 53);
     let data = Bytes::from(vec![7; len]);
-    Received { from: end, to: end, data, class: TrafficClass(0), hop_limit: 64 }
+    Received {
+        from: end,
+        to: end,
+        data,
+        class: TrafficClass(0),
+        hop_limit: 64,
+        dont_fragment: true,
+    }
 }
 
 #[test]

@@ -46,12 +46,16 @@ fn the_version_nibble_chooses_the_family() {
     assert_eq!(header, v4(44).into());
     assert_eq!((header.payload_len, payload.len()), (24, 24));
     assert_eq!(header.src.to_ip(), Ipv4Addr::new(192, 0, 2, 1));
+    for dont_fragment in [true, false] {
+        Ipv4Header { dont_fragment, ..v4(44) }.emit(&mut packet);
+        assert_eq!(IpHeader::parse(&packet).unwrap().0.dont_fragment, dont_fragment);
+    }
 
     let v6 = v6(4);
     v6.emit(&mut packet);
     let (header, payload) = IpHeader::parse(&packet).unwrap();
     assert_eq!(header, v6.into());
-    assert_eq!((header.header_len, payload.len()), (40, 4));
+    assert_eq!((header.header_len, payload.len(), header.dont_fragment), (40, 4, true));
 
     packet[0] = 0x50;
     assert_eq!(IpHeader::parse(&packet), Err(ParseError::BadVersion));

@@ -126,6 +126,7 @@ pub(super) fn read_datagram<'a>(
         data,
         class: ip.traffic_class,
         hop_limit: ip.hop_limit,
+        dont_fragment: ip.dont_fragment,
     };
     Ok(UdpArrival { datagram, each: meta.gso_size })
 }

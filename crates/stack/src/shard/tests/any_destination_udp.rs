@@ -258,6 +258,26 @@ fn too_big_answer_for_foreign_address_reports_path_mtu() {
 }
 
 #[test]
+fn datagram_tells_whether_it_may_be_cut() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    server.take_any_address();
+    let any = server.udp_bind_any().expect("the only listener");
+    let whole = query(client_addr(Over::V4), elsewhere(Over::V4, 7));
+    for dont_fragment in [true, false] {
+        let (header, payload) = Ipv4Header::parse(&whole).expect("a packet");
+        let mut packet = vec![0; Ipv4Header::LEN];
+        Ipv4Header { dont_fragment, ..header }.emit(&mut packet);
+        packet.extend_from_slice(payload);
+        exchange(&mut server, Instant::ZERO, &packet);
+        assert_eq!(server.udp_recv(any).expect("received").dont_fragment, dont_fragment);
+    }
+    let over_v6 = query(client_addr(Over::V6), elsewhere(Over::V6, 7));
+    exchange(&mut server, Instant::ZERO, &over_v6);
+    assert!(server.udp_recv(any).expect("received").dont_fragment);
+    assert!(server.udp_close(any));
+}
+
+#[test]
 fn what_nobody_reads_is_bounded_whoever_it_is_for() {
     let mut server = host(server_addr, 2, &Tunables::default());
     server.take_any_address();

@@ -198,13 +198,13 @@ fn quote_syn(flow: &FlowKey, dst: Address, syn: SeqNum) -> Bytes {
 
 /// The beginning of a datagram's packet, as far as is known of it: neither options nor its identification.
 fn quote_datagram(received: &Received, most: usize) -> Bytes {
-    let Received { from, to, ref data, class, hop_limit } = *received;
+    let Received { from, to, ref data, class, hop_limit, dont_fragment } = *received;
     let len = UdpHeader::LEN + data.len();
     let mut packet = vec![0; Ipv6Header::LEN + UdpHeader::LEN];
     let header_len = match (from.addr.to_ip(), to.addr.to_ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let header = Ipv4Header::new(src, dst, Protocol::UDP, len);
-            Ipv4Header { ttl: hop_limit, tos: class, ..header }.emit(&mut packet);
+            Ipv4Header { ttl: hop_limit, tos: class, dont_fragment, ..header }.emit(&mut packet);
             Ipv4Header::LEN
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
