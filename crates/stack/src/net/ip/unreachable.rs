@@ -14,26 +14,43 @@ pub enum Unreachable {
     Prohibited,
     /// No socket has its port (`ECONNREFUSED`): code 3, in IPv6 4. TCP itself answers by a reset.
     Port,
+    /// The packet is longer than the path takes, and may not be cut (`EMSGSIZE`): code 4, in IPv6 type 2,
+    /// with the MTU. RFC 8201 4: a host takes no MTU below 1,280 over IPv6 for true.
+    TooBig {
+        /// The longest packet that passes, in bytes.
+        mtu: u16,
+    },
 }
 
 impl Unreachable {
     /// The type of the ICMP error.
     pub(super) fn icmp_type(self, family: Family) -> u8 {
-        match family {
-            Family::V4 => 3,
-            Family::V6 => 1,
+        match (self, family) {
+            (_, Family::V4) => 3,
+            // RFC 4443 3.2: Packet Too Big is a message of its own.
+            (Self::TooBig { .. }, Family::V6) => 2,
+            (_, Family::V6) => 1,
+        }
+    }
+
+    /// The word behind the checksum. RFC 1191 4: the MTU stands "in the low-order 16 bits of the ICMP header
+    /// field that is labelled "unused""; RFC 4443 3.2: in all of its 32 bits.
+    pub(super) fn word(self) -> u32 {
+        match self {
+            Self::TooBig { mtu } => mtu.into(),
+            Self::Network | Self::Host | Self::Prohibited | Self::Port => 0,
         }
     }
 
     /// RFC 792, RFC 1812 5.2.7.1; RFC 4443 3.1.
     pub(super) fn code(self, family: Family) -> u8 {
         match (self, family) {
-            (Self::Network, _) => 0,
+            (Self::Network, _) | (Self::TooBig { .. }, Family::V6) => 0,
             (Self::Host, Family::V4) => 1,
             (Self::Host, Family::V6) | (Self::Port, Family::V4) => 3,
             (Self::Prohibited, Family::V4) => 13,
             (Self::Prohibited, Family::V6) => 1,
-            (Self::Port, Family::V6) => 4,
+            (Self::Port, Family::V6) | (Self::TooBig { .. }, Family::V4) => 4,
         }
     }
 }

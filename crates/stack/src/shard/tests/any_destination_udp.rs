@@ -258,6 +258,30 @@ fn too_big_answer_for_foreign_address_reports_path_mtu() {
 }
 
 #[test]
+fn refusal_of_packet_too_big_narrows_path_of_its_sender() {
+    for (over, mtu, header) in [(Over::V4, 700, 28), (Over::V6, 1_300, 48)] {
+        let mut hosts = hosts();
+        let any = hosts.server.udp_bind_any().expect("the only listener");
+        let to = elsewhere(over, 7);
+        let client = connected(&mut hosts, to);
+        say(&mut hosts.client, client, &text(1_400));
+        hosts.run_until_quiet();
+        let query = hosts.server.udp_recv(any).expect("received");
+        assert!(hosts.client.udp_whole(&to.addr) > 1_400);
+        hosts.server.udp_refuse(&query, Unreachable::TooBig { mtu });
+        let [error] = sent(&mut hosts.server).try_into().expect("one error");
+        let (ip, message) = IpHeader::parse(&error).expect("a packet");
+        assert_eq!(ip.src, server_addr(over), "as of a router");
+        let (kind, code) = if over == Over::V4 { (3, 4) } else { (2, 0) };
+        assert_eq!(message[..2], [kind, code]);
+        assert_eq!(message[4..8], u32::from(mtu).to_be_bytes());
+        exchange(&mut hosts.client, hosts.now, &error);
+        assert_eq!(hosts.client.udp_whole(&to.addr), usize::from(mtu) - header);
+        assert!(hosts.client.udp_close(client) && hosts.server.udp_close(any));
+    }
+}
+
+#[test]
 fn datagram_tells_whether_it_may_be_cut() {
     let mut server = host(server_addr, 2, &Tunables::default());
     server.take_any_address();

@@ -27,7 +27,9 @@ impl RefusalReply {
             // encountered") and the ICMP Pointer field containing the offset of the unrecognized
             // value within the original packet"
             (Self::ProtocolUnreachable { pointer }, Family::V6) => (4, 1, u32::from(pointer)),
-            (Self::Unreachable(what), family) => (what.icmp_type(family), what.code(family), 0),
+            (Self::Unreachable(what), family) => {
+                (what.icmp_type(family), what.code(family), what.word())
+            }
             (Self::PortUnreachable, Family::V4) => (3, 3, 0),
             (Self::PortUnreachable, Family::V6) => (1, 4, 0),
             (Self::ParameterProblem { code, pointer }, Family::V4) => {
