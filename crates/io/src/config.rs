@@ -19,6 +19,9 @@ mod check;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// The passed descriptor is no socket for whole frames.
+    #[error("the descriptor is no AF_PACKET socket of the type SOCK_RAW: open one of that kind")]
+    NotPacketSocket,
     /// The name is empty or contains a slash, colon, space or the like.
     #[error(
         "interface name {0:?}: give letters, digits, '-', '_' and '.', as in whim0, but neither '.' nor '..' alone"

@@ -25,7 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use libc::TP_STATUS_COPY;
 use whimbrel_base::Foreign;
 use whimbrel_base::packet::{MAX_SLICES, SegMeta, TxSegment};
-use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_wire::{EthernetHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome, interface_is_gone};
@@ -38,6 +38,7 @@ use crate::{entropy, packet_filter};
 pub mod config;
 pub mod error;
 pub mod fanout;
+mod passed;
 
 pub use config::PacketConfig;
 pub use error::PacketError;
@@ -72,6 +73,9 @@ impl PacketWire {
     /// Attaches like [`PacketWire::open`], with the number of sockets in `config`: one for each
     /// worker, to be [joined](crate::Steered::join). The kernel computes the socket of a segment.
     pub fn open_fanout(config: &PacketConfig) -> Result<Vec<Self>, PacketError> {
+        if config.fanout() > 1 && config.socket().is_some() {
+            return Err(PacketError::Fanout(config.fanout()));
+        }
         let mac = station(config)?;
         let wires: Vec<_> =
             (0..config.fanout()).map(|_| Self::attach(config, mac)).collect::<Result<_, _>>()?;
@@ -91,7 +95,10 @@ impl PacketWire {
 
     /// Creates a socket with its ring. It receives no frame yet.
     fn attach(config: &PacketConfig, mac: MacAddress) -> Result<Self, PacketError> {
-        let socket = PacketSocket::new().map_err(PacketError::on_socket)?;
+        let socket = match config.socket() {
+            None => PacketSocket::new().map_err(PacketError::on_socket)?,
+            Some(passed) => passed.open().map_err(PacketError::on_socket)?,
+        };
         let state = judge_interface(config, &socket)?;
         let refused = |doing| move |error| PacketError::on_setup(doing, config, error);
         let set = |option| socket.set(option, 1);
@@ -312,7 +319,10 @@ fn judge_interface(
         return Err(PacketError::Down(name()));
     }
     config.check_mtu(mtu(&state))?;
-    match config.addresses().iter().find(|own| error::is_address_of_machine(own.addr)) {
+    // A socket opened elsewhere may be of a namespace that this thread cannot look at.
+    let is_here = config.socket().is_none();
+    let taken = |own: &&InterfaceAddress| is_here && error::is_address_of_machine(own.addr);
+    match config.addresses().iter().find(taken) {
         Some(own) => Err(PacketError::MachinesAddress(own.addr)),
         None => Ok(state),
     }

@@ -6,11 +6,14 @@
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
 use std::net::UdpSocket;
+use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
 use common::in_namespace;
 use common::needs::IPV6;
+use socket2::{Domain, Socket, Type};
 use station::{PATIENCE, Running, attempt, command};
+use whimbrel_io::config::ConfigError;
 use whimbrel_io::device::boxed;
 use whimbrel_io::packet::RING_FRAMES;
 use whimbrel_io::worker::WorkerError;
@@ -126,6 +129,33 @@ fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
         let Err(WorkerError::Device { name, error }) = result else { panic!("{result:?}") };
         assert_eq!(name, "packet:vstack");
         assert!(error.to_string().contains("interface is gone"), "{error}");
+    });
+}
+
+#[test]
+fn passed_socket_reaches_interface_of_its_own_namespace() {
+    with_kernel_peer(&["ping"], || {
+        let socket = Socket::new(Domain::PACKET, Type::RAW, None).unwrap();
+        let opened = thread::spawn(move || {
+            // SAFETY: unshare takes no pointer. The namespace is this thread's alone.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0);
+            let here = PacketWire::open(&config(SPEC)).unwrap_err();
+            assert!(matches!(here, PacketError::NoInterface(_)), "{here}");
+            let config = config(SPEC).with_socket(socket.into()).unwrap();
+            assert_eq!(config, config.clone());
+            PacketWire::open(&config).unwrap()
+        });
+        let wire = opened.join().unwrap();
+        assert_eq!(wire.name(), "packet:vstack");
+        let running = station::run(&SPEC.parse().unwrap(), wire, &[]);
+        ping("10.9.0.2");
+        running.stop();
+        let other = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("0.0.0.0:0"));
+        let error = config(SPEC).with_socket(other.unwrap().into()).unwrap_err();
+        assert!(matches!(error, ConfigError::NotPacketSocket), "{error}");
+        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        let error = config(SPEC).with_socket(file.into()).unwrap_err();
+        assert!(matches!(error, ConfigError::NotPacketSocket), "{error}");
     });
 }
 

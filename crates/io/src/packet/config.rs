@@ -2,10 +2,12 @@
 
 use std::ffi::{CStr, CString};
 use std::num::NonZeroU16;
+use std::os::fd::OwnedFd;
 
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
+use super::passed::PassedSocket;
 use crate::DuplicateAddressDetection;
 use crate::config::{
     ConfigError, check_addresses, check_mtu, check_station, default_routes, interface_name,
@@ -24,6 +26,7 @@ pub struct PacketConfig {
     fanout: NonZeroU16,
     offload: Offload,
     dad: DuplicateAddressDetection,
+    socket: Option<PassedSocket>,
 }
 
 impl PacketConfig {
@@ -41,6 +44,7 @@ impl PacketConfig {
             fanout: NonZeroU16::MIN,
             offload: Offload::On,
             dad: DuplicateAddressDetection::On,
+            socket: None,
         })
     }
 
@@ -80,6 +84,26 @@ impl PacketConfig {
     pub fn with_dad(mut self, dad: DuplicateAddressDetection) -> Self {
         self.dad = dad;
         self
+    }
+
+    /// Uses `socket` instead of opening one: an `AF_PACKET` socket of the type `SOCK_RAW`, opened in another
+    /// network namespace or by a parent process that has CAP_NET_RAW. The interface is the one that has
+    /// the name in the namespace of the socket. This needs no privilege; the socket becomes non-blocking.
+    /// One device can use it, once.
+    ///
+    /// That the machine has none of the stack's addresses is not checked: its namespace may be another.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::NotPacketSocket`].
+    pub fn with_socket(mut self, socket: OwnedFd) -> Result<Self, ConfigError> {
+        self.socket = Some(PassedSocket::new(socket).ok_or(ConfigError::NotPacketSocket)?);
+        Ok(self)
+    }
+
+    /// Returns the socket opened elsewhere, if there is one.
+    pub(super) fn socket(&self) -> Option<&PassedSocket> {
+        self.socket.as_ref()
     }
 
     /// Returns the mode of duplicate address detection.

@@ -63,6 +63,29 @@ impl PacketSocket {
         Ok(Self(fd.into()))
     }
 
+    /// Adopts a socket opened elsewhere; `None` if it is none for whole frames. It becomes non-blocking, as
+    /// do all descriptors that share its description.
+    pub(crate) fn adopt(fd: OwnedFd) -> io::Result<Option<Self>> {
+        let socket = Self(fd.into());
+        let option = |option| socket.read_option(libc::SOL_SOCKET, option, 0);
+        let kind: (c_int, c_int) = match (option(libc::SO_DOMAIN), option(libc::SO_TYPE)) {
+            (Ok(family), Ok(kind)) => (family, kind),
+            (Err(error), _) | (_, Err(error)) if error.raw_os_error() != Some(libc::ENOTSOCK) => {
+                return Err(error);
+            }
+            _ => return Ok(None),
+        };
+        if kind != (libc::AF_PACKET, libc::SOCK_RAW) {
+            return Ok(None);
+        }
+        let fd = socket.0.as_raw_fd();
+        // SAFETY: F_GETFL takes no argument.
+        let flags = check(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
+        // SAFETY: F_SETFL takes its argument by value.
+        check(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
+        Ok(Some(socket))
+    }
+
     /// Returns the properties of the interface called `name`, in the socket's network namespace.
     pub(crate) fn interface(&self, name: &CStr) -> io::Result<InterfaceState> {
         let ask = |request| {
