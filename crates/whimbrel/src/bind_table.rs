@@ -27,6 +27,7 @@ pub(crate) struct BindTable {
     table: Mutex<Entries>,
     /// True if there is a listener for any destination.
     any: AtomicBool,
+    sources: SourceAddresses,
 }
 
 #[derive(Debug)]
@@ -61,6 +62,15 @@ pub(crate) struct Share {
     pub(crate) port: bool,
 }
 
+/// Addresses that the connections of a stack may come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SourceAddresses {
+    /// The stack's own.
+    Own,
+    /// Any host's.
+    Any,
+}
+
 impl Share {
     /// No sharing.
     pub(crate) const NONE: Self = Self { address: false, port: false };
@@ -88,7 +98,12 @@ impl Drop for ReservedAny {
 
 impl BindTable {
     /// Creates an empty table. The order of selected ports repeats with `seed`.
-    pub(crate) fn new(addresses: &[InterfaceAddress], tunables: &Tunables, seed: u64) -> Self {
+    pub(crate) fn new(
+        addresses: &[InterfaceAddress],
+        tunables: &Tunables,
+        seed: u64,
+        sources: SourceAddresses,
+    ) -> Self {
         Self {
             own: RwLock::new(addresses.to_vec()),
             first: tunables.port_first,
@@ -99,6 +114,7 @@ impl BindTable {
                 chance: Rng::with_seed(seed),
             }),
             any: AtomicBool::new(false),
+            sources,
         }
     }
 
@@ -109,6 +125,20 @@ impl BindTable {
         share: Share,
     ) -> io::Result<ReservedAddr> {
         self.check_own(at)?;
+        self.enter(at, share)
+    }
+
+    /// Binds `at`, which may be another host's if the stack takes any address: to connect from there.
+    pub(crate) fn reserve_source(
+        self: &Arc<Self>,
+        at: Endpoint,
+        share: Share,
+    ) -> io::Result<ReservedAddr> {
+        self.check_source(at)?;
+        self.enter(at, share)
+    }
+
+    fn enter(self: &Arc<Self>, at: Endpoint, share: Share) -> io::Result<ReservedAddr> {
         let mut table = self.lock();
         let port = match at.port {
             0 => self.draw(&mut table, at.addr)?,
@@ -143,6 +173,15 @@ impl BindTable {
         };
         let is_own = at.addr.is_unspecified() || Addresses::is_loopback(&at.addr) || has_it();
         if is_own { Ok(()) } else { Err(fault::not_local(at.addr)) }
+    }
+
+    /// Fails unless a connection may come from `at`: [`BindTable::check_own`], or with `any_address` any
+    /// host's.
+    pub(crate) fn check_source(&self, at: Endpoint) -> io::Result<()> {
+        match self.sources {
+            SourceAddresses::Any if !at.addr.is_multicast_or_broadcast() => Ok(()),
+            SourceAddresses::Any | SourceAddresses::Own => self.check_own(at),
+        }
     }
 
     /// Returns the stack's addresses on its networks.

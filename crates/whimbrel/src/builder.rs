@@ -26,6 +26,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::{AddError, Algorithm, CongestionControl, UnknownAlgorithm};
 use whimbrel_wire::Address;
 
+use crate::bind_table::SourceAddresses;
 use crate::clock::{self, TimeSource};
 use crate::congestion::CongestionControls;
 use crate::driver::Driver;
@@ -630,7 +631,8 @@ impl StackBuilder {
         driver.start(workers, shutdown, time)?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         let dad = self.dad.unwrap_or(DuplicateAddressDetection::Off);
-        let habits = StackOptions { packet_queues: self.packet_queues, dad, seed };
+        let sources = if self.any_address { SourceAddresses::Any } else { SourceAddresses::Own };
+        let habits = StackOptions { packet_queues: self.packet_queues, dad, seed, sources };
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, habits))
     }
 }

@@ -61,6 +61,10 @@ impl TcpSocket {
 
     /// Binds the socket to `addr`. Port 0 selects a free port.
     ///
+    /// With [`any_address`](crate::StackBuilder::any_address) it may be the address of any other host, as
+    /// Linux allows with `IP_TRANSPARENT`: a gateway connects from its client's address, and the peer's
+    /// answers must be routed to this stack. Such a socket cannot listen.
+    ///
     /// # Errors
     ///
     /// `AddrInUse`; `AddrNotAvailable`: not an address of this stack; `InvalidInput`: the other address
@@ -73,10 +77,10 @@ impl TcpSocket {
         }
         // IP_BIND_ADDRESS_NO_PORT: the shard chooses a port for the peer, which many flows may share.
         if addr.port() == 0 && draft.no_port {
-            self.stack.check_own(addr)?;
+            self.stack.check_source(addr)?;
             draft.source = Some(addr.ip());
         } else {
-            draft.bound = Some(self.stack.reserve(addr, draft.share)?);
+            draft.bound = Some(self.stack.reserve_source(addr, draft.share)?);
         }
         Ok(())
     }
@@ -147,6 +151,7 @@ impl TcpSocket {
     /// socket gets a free port.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         let any = self.local_addr()?;
+        self.stack.check_own(any)?;
         let (stack, draft) = self.into_parts();
         let bound = match draft.bound {
             Some(bound) => bound,

@@ -17,7 +17,7 @@ use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
 
 use crate::UnclaimedPackets;
-use crate::bind_table::{BindTable, ReservedAddr, ReservedAny, Share};
+use crate::bind_table::{BindTable, ReservedAddr, ReservedAny, Share, SourceAddresses};
 use crate::congestion::CongestionNames;
 use crate::fault;
 use crate::mailbox::{Held, Mailbox, Request};
@@ -59,6 +59,8 @@ pub(crate) struct StackOptions {
     pub(crate) dad: DuplicateAddressDetection,
     /// Seed for the order in which `bind` chooses ports.
     pub(crate) seed: u64,
+    /// Addresses that sockets may connect from.
+    pub(crate) sources: SourceAddresses,
 }
 
 /// Number of objects that a stack holds.
@@ -81,8 +83,8 @@ impl Stack {
         tunables: Tunables,
         habits: StackOptions,
     ) -> Self {
-        let StackOptions { packet_queues, dad, seed } = habits;
-        let bind_table = Arc::new(BindTable::new(&addresses, &tunables, seed));
+        let StackOptions { packet_queues, dad, seed, sources } = habits;
+        let bind_table = Arc::new(BindTable::new(&addresses, &tunables, seed, sources));
         let next = AtomicUsize::new(0);
         let first_addresses = addresses.into();
         let inner =
@@ -366,6 +368,15 @@ impl Stack {
 
     pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<ReservedAddr> {
         self.inner.bind_table.reserve(at.into(), share)
+    }
+
+    /// Fails unless a connection may come from `at`.
+    pub(crate) fn check_source(&self, at: SocketAddr) -> io::Result<()> {
+        self.inner.bind_table.check_source(at.into())
+    }
+
+    pub(crate) fn reserve_source(&self, at: SocketAddr, share: Share) -> io::Result<ReservedAddr> {
+        self.inner.bind_table.reserve_source(at.into(), share)
     }
 
     pub(crate) fn reserve_any(&self) -> io::Result<ReservedAny> {

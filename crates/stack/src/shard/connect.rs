@@ -14,7 +14,8 @@ impl Shard {
     /// Opens a connection to `remote`; [`Event::Connected`](crate::Event::Connected) or
     /// [`Event::Closed`](crate::Event::Closed) follows. `local` fixes this side's end: an
     /// unspecified address comes of the pool ([`Shard::set_source_pool`]) or of the route, port 0 is
-    /// drawn from the ephemeral ports.
+    /// drawn from the ephemeral ports. A host that [takes any address](Shard::take_any_address) may
+    /// speak from other hosts', too: the peer's answers must come back here.
     pub fn connect(
         &mut self,
         remote: Endpoint,

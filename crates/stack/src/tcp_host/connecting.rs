@@ -56,6 +56,8 @@ impl TcpHost {
             dirty: true,
             ..ConnectionSlot::new(Connection::connect(cx, open), hash)
         };
+        // Another's address keeps its number as long as the connection.
+        net.ip.addresses.hold(local_index);
         let index = self.records.connections.0.insert(slot);
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.work.dirty.push_back(index);

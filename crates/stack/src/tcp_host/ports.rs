@@ -66,6 +66,20 @@ struct PortShortage {
     next: Option<u32>,
 }
 
+/// The number of another host's address to speak from, as IP_TRANSPARENT allows (ip(7)), if this host takes
+/// any. Only a record holds it.
+#[cold]
+#[inline(never)]
+fn foreign_source(net: &mut Net, local: Endpoint, remote: Endpoint) -> Result<u16, ConnectError> {
+    let is_of_family = local.addr.family() == remote.addr.family();
+    // What this host sends to itself has a source of its own.
+    let leaves = !net.ip.addresses.is_local(&remote.addr);
+    if !is_of_family || !leaves || !net.ip.is_foreign_host(&local.addr) {
+        return Err(ConnectError::NotLocal(local));
+    }
+    net.ip.addresses.intern(local.addr).ok_or(ConnectError::NoSource(remote))
+}
+
 /// The ends that the caller of a connection asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndpointRequest {
@@ -118,7 +132,10 @@ impl Active {
         source: Option<u16>,
     ) -> Result<LocalEndpoint, ConnectError> {
         let EndpointRequest { remote, local } = request;
-        let only = self.only_source(&net.ip.addresses, remote, local, source)?;
+        let only = match self.only_source(&net.ip.addresses, remote, local, source) {
+            Err(ConnectError::NotLocal(local)) => Some(foreign_source(net, local, remote)?),
+            only => only?,
+        };
         if let (Some(local_index), None) = (only, request.port())
             && let Some(end) = self.take_next_endpoint(cx, net, records, local_index, remote)
         {

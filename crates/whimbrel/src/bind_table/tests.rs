@@ -94,7 +94,12 @@ fn bound() -> Arc<BindTable> {
         prefix_len,
     };
     let tunables = Tunables { port_first: 40_000, port_last: 40_003, ..Tunables::default() };
-    Arc::new(BindTable::new(&[own("10.0.0.1", 24), own("fd00::1", 64)], &tunables, 1))
+    Arc::new(BindTable::new(
+        &[own("10.0.0.1", 24), own("fd00::1", 64)],
+        &tunables,
+        1,
+        SourceAddresses::Own,
+    ))
 }
 
 fn at(text: &str) -> Endpoint {

@@ -10,8 +10,8 @@ use futures_core::Stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use whimbrel::{
-    Address, AnyListener, Incoming, LinkConfig, Route, RouteMetrics, Stack, TcpListener, TcpStream,
-    Unreachable, mem_wire,
+    Address, AnyListener, Incoming, LinkConfig, Route, RouteMetrics, Stack, TcpListener, TcpSocket,
+    TcpStream, Unreachable, mem_wire,
 };
 
 use crate::world::{assert_empties, builder, text, until};
@@ -220,6 +220,45 @@ async fn five_hundred_dials_to_one_server_repeat_no_syn() {
     assert_eq!((counters.verdict_crowded, counters.verdict_withdrawn), (0, 0));
     drop((accepted, opened, listener));
     world.assert_empty().await;
+}
+
+#[tokio::test]
+async fn socket_connects_from_any_address_on_every_shard() {
+    for shards in [1, 3] {
+        let world = Dialled::of_shards(shards);
+        for (server, source) in [("10.0.0.2:80", "198.51.100.7"), ("[fd00::2]:80", "2001:db8::7")] {
+            let server: SocketAddr = server.parse().unwrap();
+            let listener = TcpListener::bind(&world.client, server).await.unwrap();
+            for number in 0..8 {
+                let family = if server.is_ipv4() { TcpSocket::new_v4 } else { TcpSocket::new_v6 };
+                let socket = family(&world.gateway).unwrap();
+                socket.set_bind_address_no_port(number % 2 == 0).unwrap();
+                socket.bind(SocketAddr::new(source.parse().unwrap(), 0)).unwrap();
+                let (near, far) = tokio::join!(socket.connect(server), listener.accept());
+                let (mut near, (mut far, peer)) = (near.unwrap(), far.unwrap());
+                assert_eq!(
+                    (peer, peer.ip()),
+                    (near.local_addr().unwrap(), source.parse().unwrap())
+                );
+                near.write_all(b"as another").await.unwrap();
+                near.shutdown().await.unwrap();
+                let mut heard = String::new();
+                far.read_to_string(&mut heard).await.unwrap();
+                assert_eq!(heard, "as another");
+            }
+        }
+        // Its answers would be another's, and no host listens for another.
+        let socket = TcpSocket::new_v4(&world.gateway).unwrap();
+        socket.bind("198.51.100.7:80".parse().unwrap()).unwrap();
+        assert_eq!(socket.listen(1).unwrap_err().kind(), ErrorKind::AddrNotAvailable);
+        let socket = TcpSocket::new_v4(&world.gateway).unwrap();
+        let error = socket.bind("224.0.0.1:80".parse().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
+        let socket = TcpSocket::new_v4(&world.client).unwrap();
+        let error = socket.bind("198.51.100.7:0".parse().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrNotAvailable, "it takes only its own");
+        world.assert_empty().await;
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
 use whimbrel_wire::{Address, Ecn, IpHeader, Protocol, Sum};
 
+use super::addresses::is_link_local;
 use super::arrival::{Arrival, Input, RefusalReply, Refused};
 use super::udp::read_datagram;
 use super::{Abandoned, FlowKey, FrameDrop, IpLayer, Origin};
@@ -124,6 +125,17 @@ impl IpLayer {
             || src.to_ip().is_loopback()
             || self.routes.is_broadcast(src)
             || self.addresses.index_of(src).is_some()
+    }
+
+    /// True if this is another host's address that this host may speak from, as it takes any.
+    pub(crate) fn is_foreign_host(&self, addr: &Address) -> bool {
+        self.addresses.accepts_any_address()
+            && !addr.is_unspecified()
+            && !addr.is_multicast_or_broadcast()
+            && !addr.to_ip().is_loopback()
+            && !is_link_local(addr)
+            && !self.routes.is_broadcast(addr)
+            && self.addresses.index_of(addr).is_none()
     }
 
     /// Hands a whole packet to its protocol.

@@ -462,6 +462,60 @@ fn syn_ack_of_withdrawn_dial_answers_no_other() {
 }
 
 #[test]
+fn foreign_source_carries_data_and_frees_its_number() {
+    for over in BOTH {
+        let (mut hosts, _) = hosts();
+        let listener = hosts.client.listen(Endpoint::new(client_addr(over), 80), 8).expect("free");
+        let to = Endpoint::new(client_addr(over), 80);
+        let from = Endpoint::new(elsewhere(over).addr, 0);
+        let server = hosts.server.connect(to, Some(from)).expect("as any host");
+        hosts.run_until_quiet();
+        let client = hosts.client.accept(listener).expect("it is open");
+        let flow = hosts.client.flow(client).expect("open");
+        assert_eq!(flow.remote.addr, from.addr);
+        assert_eq!(hosts.server.flow(server).map(|it| it.local), Some(flow.remote));
+        send(&mut hosts.server, server, b"as another");
+        send(&mut hosts.client, client, b"to another");
+        hosts.run_until_quiet();
+        assert_eq!(drain(&mut hosts.server, server).0, b"to another");
+        assert_eq!(drain(&mut hosts.client, client).0, b"as another");
+        assert_eq!(hosts.server.census().other_addresses, 1);
+        hosts.server.close(server);
+        hosts.run_until_quiet();
+        hosts.client.close(client);
+        hosts.run_until_quiet();
+        let census = hosts.server.census();
+        assert_eq!(
+            (census.time_wait, census.other_addresses),
+            (1, 1),
+            "its record has the address"
+        );
+        hosts.client.close_listener(listener);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn only_unicast_of_other_hosts_is_foreign_source() {
+    let (mut server, _) = server();
+    let to = Endpoint::new(client_addr(Over::V4), 80);
+    for from in ["224.0.0.1", "255.255.255.255", "127.0.0.1", "2001:db8::7", "169.254.0.1"] {
+        let from = Endpoint::new(from.parse::<std::net::IpAddr>().expect("valid").into(), 0);
+        assert!(server.connect(to, Some(from)).is_err(), "{from}");
+    }
+    let own = Endpoint::new(server_addr(Over::V4), 80);
+    let from = Endpoint::new(other(7), 0);
+    assert!(server.connect(own, Some(from)).is_err(), "nor to itself");
+    let reset = server.connect(to, Some(from)).expect("as any host");
+    server.abort(reset);
+    while !sent(&mut server).is_empty() {}
+    assert_eq!((server.census().connections, server.census().other_addresses), (0, 0));
+    // A host that takes only its own is as before.
+    let mut plain = host(server_addr, 2, &Tunables::default());
+    assert!(plain.connect(to, Some(from)).is_err());
+}
+
+#[test]
 fn there_is_no_cookie_and_no_other_answer_before_the_verdict() {
     let tunables = Tunables { syn_cookies: SynCookies::Always, ..Tunables::default() };
     let (mut hosts, listener) = hosts_with(&tunables);
