@@ -395,7 +395,7 @@ impl Flight {
         self.forget_loss_reports();
     }
 
-    /// What was judged lost since the last report was too big for the path. It is no loss to a congestion control.
+    /// Forgets the reports of losses that were not taken: too big for the path, they are none to a congestion control.
     pub fn forget_loss_reports(&mut self) {
         if let Some(rates) = self.rates() {
             rates.forget_losses();

@@ -13,6 +13,6 @@ pub use queue::SendQueue;
 pub use rtt::RttEstimator;
 pub use sender::{
     Acknowledged, Cork, Head, IncomingAck, Nagle, Order, SendBounds, SendRange, Sender,
-    reports_duplicate, segments,
+    make_mtu_probe, plan_mtu_probe, reports_duplicate, segments,
 };
 pub use sequence::{AckPlace, SendSequence};

@@ -33,7 +33,7 @@ pub(super) struct MtuSearch {
     news: Option<PathFinding>,
 }
 
-/// What probes found of a path, for other connections to the same host.
+/// A finding of probes about a path, for other connections to the same host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathFinding {
     /// It carries so many bytes of an IP packet, and less than was hoped for.
@@ -42,7 +42,7 @@ pub enum PathFinding {
     Wide,
 }
 
-/// What a probe says of the path.
+/// The verdict of a probe on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ProbeVerdict {
     /// Segments of this size arrive.

@@ -126,7 +126,7 @@ impl Connection {
             return;
         }
         cx.counters.path_mtu_lowered += 1;
-        self.transfer.tcb.sender.lower_mss(mss);
+        self.transfer.tcb.sender.set_mss(mss);
         self.transfer.limit_mtu_search(mss);
         self.lose_larger(mss);
     }
@@ -139,7 +139,7 @@ impl Connection {
 
     fn take_path_mtu(&mut self, cx: &mut Context, mtu: u16) {
         let mss = self.mss_for_mtu(mtu, &cx.tunables);
-        self.transfer.tcb.sender.lower_mss(mss.min(self.transfer.tcb.sender.mss()));
+        self.transfer.tcb.sender.set_mss(mss.min(self.transfer.tcb.sender.mss()));
         self.transfer.note_reported_mss(cx, mss);
         if self.has_fragments(mtu) {
             self.transfer.tcb.flags.set(Flags::FRAGMENTS);

@@ -40,7 +40,7 @@ pub struct TimerFinding {
     pub syn_repeated: bool,
     /// The MTU of the path by a report that is believed from now on, bytes of an IP packet.
     pub path_lowered: Option<u16>,
-    /// What probes found of the path (RFC 4821).
+    /// A finding of probes about the path (RFC 4821).
     pub path_found: Option<PathFinding>,
     /// True if RFC 9293 3.8.3's R1 was just reached: the internet layer is to look for another way.
     pub path_doubted: bool,

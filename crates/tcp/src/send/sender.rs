@@ -20,7 +20,8 @@ use super::{RttEstimator, SendQueue, SendSequence};
 use crate::flags::flags;
 
 pub use acknowledged::{Acknowledged, IncomingAck, Order, reports_duplicate};
-pub use output::{Head, SendRange, segments};
+pub use mtu_probe::plan_mtu_probe;
+pub use output::{Head, SendRange, make_mtu_probe, segments};
 
 /// The sending half of a connection.
 #[derive(Debug)]

@@ -69,7 +69,8 @@ policies! {
         Immediate = "immediate",
     }
 
-    /// When a connection looks for what its path carries by segments of its own (RFC 4821), beside routers' reports.
+    /// When a connection finds out by its own segments what its path carries (RFC 4821). Routers' reports count in any
+    /// case.
     MtuProbing {
         /// After full segments were not answered twice in a row, as a path does that drops them in silence.
         Suspicion = "suspicion",

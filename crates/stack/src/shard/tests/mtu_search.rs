@@ -99,7 +99,7 @@ fn findings_age_are_replaced_and_can_be_forgotten() {
         }
         assert_eq!(hosts.client.path_mtu(&remote), None);
     }
-    // What a router said holds beside it, whichever is less.
+    // A router's report holds as well, and the lesser counts.
     hosts.client.net.note_path_mtu(hosts.now, remote, 1_000);
     assert_eq!(note(&mut hosts, PathFinding::Narrow(1_200)), Some(1_000));
     assert_eq!(note(&mut hosts, PathFinding::Narrow(900)), Some(900));

@@ -71,20 +71,26 @@ fn silent_narrow_path_is_left_after_two_timeouts() {
 
 #[test]
 fn lost_probe_of_the_path_leaves_cwnd_as_it_is() {
-    let mut pair = Pair::established(&Tunables::default());
-    pair.lose = narrow;
-    let bytes = pattern(100_000);
-    let _ = transfer(&mut pair, &bytes);
-    let before = counts(&pair.client.cx);
-    assert_eq!(before.1, 1);
-    let ssthresh = pair.client.connection.transfer.tcb.sender.ssthresh();
-    for _ in 0..20 {
-        let _ = transfer(&mut pair, &bytes);
+    for sack in [true, false] {
+        let tunables = Tunables { mtu_probing: MtuProbing::Always, sack, ..Tunables::default() };
+        let mut pair = Pair::established(&tunables);
+        pair.lose = narrow;
+        let _ = transfer(&mut pair, &pattern(1_000));
+        let cwnd = pair.client.connection.cwnd();
+        pair.write(Which::Client, &pattern(14_000));
+        pair.run_for(Duration::from_millis(70));
+        assert_eq!(pair.server.received.len(), 15_000, "{sack}");
+        assert_eq!(counts(&pair.client.cx), (0, 1, 0), "{sack}");
+        assert!(pair.client.connection.cwnd() >= cwnd, "{sack}");
+        let counters = &pair.client.cx.counters;
+        assert_eq!((counters.timeouts, counters.sack_recovery, counters.reno_recovery), (0, 0, 0));
+        let ssthresh = pair.client.connection.transfer.tcb.sender.ssthresh();
+        search(&mut pair);
+        assert!(counts(&pair.client.cx).1 > 2, "more probes were lost");
+        assert_eq!(pair.client.connection.transfer.tcb.sender.ssthresh(), ssthresh);
+        let counters = &pair.client.cx.counters;
+        assert_eq!((counters.timeouts, counters.sack_recovery, counters.reno_recovery), (0, 0, 0));
     }
-    assert!(counts(&pair.client.cx).1 > before.1, "more probes were lost");
-    assert_eq!(pair.client.connection.transfer.tcb.sender.ssthresh(), ssthresh);
-    assert_eq!(pair.client.cx.counters.timeouts, 2);
-    assert_eq!(pair.client.cx.counters.sack_recovery, 0);
 }
 
 #[test]
@@ -169,4 +175,19 @@ fn path_that_became_wide_is_used_ten_minutes_later() {
     pair.run_for(Duration::from_secs(600));
     let news = transfer(&mut pair, &pattern(100_000));
     assert_eq!((mss(&pair), news), (1_448, Some(PathFinding::Wide)));
+}
+
+#[test]
+fn loss_probe_behind_many_segments_counts_as_first_timeout() {
+    for (segments, suspected) in [(9, 0), (10, 1)] {
+        let mut pair = Pair::established(&Tunables::default());
+        let _ = transfer(&mut pair, &pattern(100_000));
+        pair.lose = down;
+        pair.write(Which::Client, &pattern(1_448 * segments));
+        while pair.client.cx.counters.timeouts == 0 {
+            pair.run_for(Duration::from_millis(1));
+        }
+        let found = (pair.client.cx.counters.loss_probes, counts(&pair.client.cx).0);
+        assert_eq!(found, (1, suspected), "{segments}");
+    }
 }

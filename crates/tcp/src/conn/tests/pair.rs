@@ -33,7 +33,7 @@ pub(super) struct Side {
     pub(super) ended: bool,
     /// True if the application reads what arrives.
     pub(super) reads: bool,
-    /// What its probes found of the path last.
+    /// The last finding of its probes about the path.
     pub(super) found: Option<PathFinding>,
     inbox: VecDeque<Flying>,
 }

@@ -11,7 +11,7 @@ use crate::{Context, RxSegment};
 impl Transfer {
     /// Takes the values that both SYNs agreed upon.
     #[inline(always)]
-    pub(in crate::conn) fn agree(&mut self, cx: &Context, handshake: &Handshake) {
+    pub(in crate::conn) fn agree(&mut self, cx: &mut Context, handshake: &Handshake) {
         if let Some((send_scale, recv_scale)) = handshake.scales {
             self.tcb.sender.set_scale(send_scale);
             self.tcb.receiver.set_scale(recv_scale);
@@ -61,7 +61,7 @@ impl Transfer {
         self.negotiate(cx, &header.options);
     }
 
-    fn negotiate(&mut self, cx: &Context, options: &OptionsView<'_>) {
+    fn negotiate(&mut self, cx: &mut Context, options: &OptionsView<'_>) {
         let opening = options.opening();
         match opening.window_scale.filter(|_| cx.tunables.window_scaling) {
             Some(scale) => self.tcb.sender.set_scale(scale),

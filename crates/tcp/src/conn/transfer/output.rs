@@ -8,7 +8,7 @@ use whimbrel_wire::{Mss, SeqNum, WindowScale, WindowSize};
 use crate::Context;
 use crate::conn::transfer::Transfer;
 use crate::conn::{Flags, OutgoingSegment, RareOptions, State, SynOptions};
-use crate::send::{Head, SendRange, segments};
+use crate::send::{Head, SendRange, make_mtu_probe, segments};
 
 impl Transfer {
     #[inline]
@@ -135,8 +135,8 @@ impl Transfer {
     fn make_probe(&mut self, cx: &mut Context, range: SendRange, slices: &mut Slices) -> Head {
         let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         match queue {
-            Some(queue) if self.tcb.sender.is_mtu_probe(range) => {
-                let head = self.tcb.sender.make_mtu_probe(cx, range, queue, slices);
+            Some(queue) if range.bytes() > u32::from(self.tcb.sender.mss()) => {
+                let head = make_mtu_probe(&mut self.tcb.sender, cx, range, queue, slices);
                 if head.gso_size == 0 {
                     self.on_mtu_probe_made(slices.bytes());
                 }

@@ -81,6 +81,9 @@ impl Transfer {
     #[inline]
     fn queue_text(&mut self, cx: &mut Context, piece: Bytes) {
         self.tcb.buffers(cx).send.text.push(piece);
+        if self.tcb.sender.has_mtu_probe_planned() {
+            self.follow_mtu_search(cx);
+        }
         self.watch_for_stall(cx);
         if let Some(buffers) = self.tcb.buffers.as_mut().filter(|buffers| buffers.may_differ()) {
             buffers.account(cx);

@@ -133,8 +133,8 @@ impl Sender {
         self.rtt.stop_timing();
     }
 
-    /// From now on segments have at most `mss` bytes of text, which is less than they had.
-    pub fn lower_mss(&mut self, mss: u16) {
+    /// From now on segments have at most `mss` bytes of text, which is another size than before.
+    pub fn set_mss(&mut self, mss: u16) {
         self.mss = mss;
         self.acked_size = self.acked_size.min(mss);
     }

@@ -8,7 +8,7 @@ use whimbrel_recovery::cc::{Phase, Sent};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
-use super::mtu_probe::MtuProbeStep;
+use super::mtu_probe::{self, MtuProbeStep, plan_mtu_probe};
 use super::{Flags, SendQueue, SendTimer, Sender, queued};
 use crate::Env;
 use whimbrel_base::packet::Slices;
@@ -30,14 +30,14 @@ impl SendRange {
 
     /// `len` bytes of text from `seq` on, far fewer than 2^29, and a FIN behind them.
     #[inline]
-    pub(super) fn new(seq: SeqNum, len: u32, fin: bool) -> Self {
+    fn new(seq: SeqNum, len: u32, fin: bool) -> Self {
         debug_assert!(len >> (u32::BITS - Self::LEN_AT) == 0, "{len} bytes");
         let fin = if fin { Self::FIN } else { 0 };
         Self { seq, packed: NonZeroU32::MIN | fin | (len << Self::LEN_AT) }
     }
 
     /// Returns this range as a probe.
-    pub(super) fn as_probe(self) -> Self {
+    fn as_probe(self) -> Self {
         Self { packed: self.packed | Self::PROBE, ..self }
     }
 
@@ -99,15 +99,11 @@ impl Sender {
     /// full one.
     #[inline(always)]
     pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
-        if self.flags.has(Flags::BEFORE_TEXT) {
-            return self.judge_again(queue, max_text);
+        if self.flags.has(Flags::BEFORE_TEXT)
+            && let Some(next) = self.judge_again(queue)
+        {
+            return next;
         }
-        self.judge_usual(queue, max_text)
-    }
-
-    /// Returns the range that goes next, where nothing is asked for.
-    #[inline(always)]
-    fn judge_usual(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
         // Apart from each other: with one that is there, nothing asks for it again.
         let Some(queue) = queue else { return self.judge_lone_fin() };
         if let Some(range) = self.judge_only(queue) {
@@ -233,35 +229,36 @@ impl Sender {
     }
 
     /// Returns the range that goes again whatever the congestion window says, or as a probe. None goes while text waits
-    /// for its time.
+    /// for its time. `None`: other text goes.
     #[cold]
     #[inline(never)]
-    fn judge_again(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
+    fn judge_again(&self, queue: Option<&SendQueue>) -> Option<Option<SendRange>> {
         if self.flags.has(Flags::RETRANSMIT) {
             let lost = queue.and_then(|queue| self.lost_range(queue, u32::from(self.mss)));
-            return lost.or_else(|| Some(self.oldest_range(queue, self.room_again())));
+            return Some(lost.or_else(|| Some(self.oldest_range(queue, self.room_again()))));
         }
         if self.flags.has(Flags::LOSS_PROBE) {
-            return self.judge_loss_probe(queue);
+            return Some(self.judge_loss_probe(queue));
         }
         if !self.flags.has(Flags::PROBE) {
-            return if self.is_paced() { None } else { self.judge_with_mtu_probe(queue, max_text) };
+            if self.is_paced() {
+                return Some(None);
+            }
+            let queue = queue?;
+            let size = u32::from(queue.mtu_probe);
+            let probe = SendRange::new(self.seq.nxt, size, false).as_probe();
+            return match mtu_probe::judge(self, queue) {
+                MtuProbeStep::Send => Some(Some(probe)),
+                MtuProbeStep::Wait => Some(None),
+                MtuProbeStep::Defer => None,
+            };
         }
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
-        Some(match self.seq.wnd.get() {
+        Some(Some(match self.seq.wnd.get() {
             0 => self.oldest_range(queue, self.window_rounding_error().max(1)).as_probe(),
             admitted => self.oldest_range(queue, admitted),
-        })
-    }
-
-    /// Returns the range that goes next where a probe of the path MTU is to be sent.
-    fn judge_with_mtu_probe(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
-        match queue.map_or(MtuProbeStep::Defer, |queue| self.judge_mtu_probe(queue)) {
-            MtuProbeStep::Send(range) => Some(range),
-            MtuProbeStep::Wait => None,
-            MtuProbeStep::Defer => self.judge_usual(queue, max_text),
-        }
+        }))
     }
 
     /// Returns the range that goes behind a SYN-ACK of ours that was not lost, before it is acknowledged: of Fast Open
@@ -479,7 +476,7 @@ impl Sender {
 
     /// Notes the range that leaves.
     #[inline]
-    pub(super) fn note_sent(
+    fn note_sent(
         &mut self,
         cx: &mut Env,
         numbers: Range<SeqNum>,
@@ -575,7 +572,7 @@ impl Sender {
     /// Collects the range's text. Returns the head of its segment, and where it ends, FIN included.
     // Always: nearly each segment with text is made by this, and its head stays in registers.
     #[inline(always)]
-    pub(super) fn take_range(
+    fn take_range(
         &mut self,
         range: SendRange,
         queue: &mut SendQueue,
@@ -617,6 +614,35 @@ impl Sender {
         }
         (Head { seq: range.seq, flags, gso_size: 0 }, range.seq + u32::from(range.fin()))
     }
+}
+
+/// Makes a probe of the path MTU of the range.
+#[cold]
+pub fn make_mtu_probe(
+    sender: &mut Sender,
+    cx: &mut Env,
+    range: SendRange,
+    queue: &mut SendQueue,
+    slices: &mut Slices,
+) -> Head {
+    plan_mtu_probe(sender, 0, Some(queue));
+    let (mut head, end) = sender.take_range(range, queue, slices);
+    let len = slices.bytes();
+    sender.text_sent = cx.tick;
+    if len == range.bytes() {
+        let from = sender.offset_of(queue, range.seq);
+        // As one segment it stands in the flight, whatever others have.
+        let mss = core::mem::replace(&mut sender.mss, len as u16);
+        sender.note_sent(cx, range.seq..end, len, queue);
+        sender.mss = mss;
+        queue.recovery.on_mtu_probe_sent(from..from + u64::from(len));
+    } else {
+        // The places for its text ran out: it is text as any other.
+        head.gso_size = sender.mss;
+        sender.note_sent(cx, range.seq..end, len, queue);
+    }
+    sender.seq.sent_to(sender.seq.nxt.later(end));
+    head
 }
 
 /// The part of `bytes` that fills no full segment: without a division where there is none.

@@ -56,8 +56,8 @@ macro_rules! path {
             rfc: "RFC 5927 7.2";
         }
 
-        /// When segments of a connection's own find out what its path carries, beside routers' reports. Linux has 0
-        /// by default, and stops where a path drops full segments in silence.
+        /// When a connection finds out by its own segments what its path carries. Routers' reports count in any
+        /// case. Linux has 0 by default, and stops where a path drops full segments in silence.
         mtu_probing: MtuProbing = MtuProbing::Suspicion, "net.ipv4.tcp_mtu_probing"
             (Reading::Words(&[("0", "off"), ("1", "suspicion"), ("2", "always")])), MtuProbing::UNIT => {
             rfc: "RFC 4821 7.7";
