@@ -16,16 +16,19 @@ use whimbrel_link::LinkConfig;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::Limit;
 
-use crate::path::{Captured, GoOn, PathPlan, PathReport};
+use crate::path::{Captured, FlowReport, GoOn, PathPlan, PathReport};
+use seeds::Seeds;
 
 pub use grid::{Cell, grid};
 pub use paths::paths;
 
+mod bbr;
 mod grid;
 mod paths;
 mod patterns;
 mod reorder;
 mod repairs;
+mod seeds;
 
 /// One measurement, with its goal.
 pub struct Line {
@@ -52,6 +55,8 @@ pub enum Goal {
     AtMost(f64),
     /// Within a tenth of this.
     Near(f64),
+    /// No bound: the figure is only published.
+    Published,
 }
 
 /// Unit of a figure.
@@ -100,16 +105,11 @@ impl Line {
     pub fn measure(&self, go_on: GoOn<'_>) -> Result<Figure, String> {
         (self.measure)(go_on)
     }
+}
 
-    /// True if each `/`-separated part of `pattern` is a part of its name.
-    pub fn is_named_by(&self, pattern: &str) -> bool {
-        pattern.split('/').all(|part| self.parts().any(|own| own == part))
-    }
-
-    /// Parts of its name.
-    pub fn parts(&self) -> impl Iterator<Item = &str> {
-        self.name.split('/')
-    }
+/// True if each `/`-separated part of `pattern` is a part of `name`.
+pub fn is_named(name: &str, pattern: &str) -> bool {
+    pattern.split('/').all(|part| name.split('/').any(|own| own == part))
 }
 
 impl Goal {
@@ -119,6 +119,7 @@ impl Goal {
             Self::AtLeast(least) => value >= least,
             Self::AtMost(most) => value <= most,
             Self::Near(goal) => (value - goal).abs() <= goal * 0.1,
+            Self::Published => true,
         }
     }
 
@@ -129,6 +130,7 @@ impl Goal {
             Self::AtLeast(_) => value < before - margin,
             Self::AtMost(_) => value > before + margin,
             Self::Near(goal) => (value - goal).abs() > (before - goal).abs() + margin,
+            Self::Published => false,
         }
     }
 
@@ -214,17 +216,43 @@ fn plan(link: LinkConfig, algorithm: Option<&str>, marks: [u64; 2]) -> Result<Pa
 /// Figure of one flow between its two marks.
 fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String> {
     let report = plan.run(Captured::Nothing, go_on)?;
-    let flow = report.flows.first().ok_or("there was no flow")?;
-    let apart = plan.marks.last().copied().unwrap_or_default().saturating_sub(plan.marks[0]);
-    let bits = flow.rate(0, 1, apart);
-    let value = match (unit, plan.link.rate) {
-        (Unit::Percent, Some(rate)) => {
-            let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
-            100.0 * bits / (rate as f64 * f64::from(mss) / f64::from(plan.link.mtu))
-        }
-        _ => bits / 1e6,
+    let value = match unit {
+        Unit::Percent => used(plan, &report)?,
+        _ => rate(plan, first(&report)?) / 1e6,
     };
     Ok(Figure { value, events: PathEvents::of(&report) })
+}
+
+/// Rate of the first flow between the two marks, percent of the payload limit.
+fn used(plan: &PathPlan, report: &PathReport) -> Result<f64, String> {
+    let flow = first(report)?;
+    let limit = payload_limit(plan, flow, plan.link.rate.unwrap_or_default() as f64);
+    Ok(100.0 * rate(plan, flow) / limit)
+}
+
+/// The part of `rate` that is left to the text of a flow.
+fn payload_limit(plan: &PathPlan, flow: &FlowReport, rate: f64) -> f64 {
+    let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
+    rate * f64::from(mss) / f64::from(plan.link.mtu)
+}
+
+/// Bits per second of a flow between the two marks.
+fn rate(plan: &PathPlan, flow: &FlowReport) -> f64 {
+    let apart = plan.marks.last().copied().unwrap_or_default().saturating_sub(plan.marks[0]);
+    flow.rate(0, 1, apart)
+}
+
+fn first(report: &PathReport) -> Result<&FlowReport, String> {
+    report.flows.first().ok_or_else(|| "there was no flow".into())
+}
+
+/// Jain's index of the flows' bytes between the marks: 1 if all had the same.
+fn jain(report: &PathReport) -> f64 {
+    let each = report.flows.iter().map(|flow| flow.rate(0, 1, Duration::from_secs(1)));
+    let (count, sum, squares) = each.fold((0.0, 0.0, 0.0), |(count, sum, squares), rate| {
+        (count + 1.0, sum + rate, squares + rate * rate)
+    });
+    if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
 }
 
 /// Lost segments, in the syntax of `drop=`.
@@ -234,7 +262,7 @@ fn lost(numbers: impl Iterator<Item = u64>) -> String {
 
 /// Reason for which a flow of fixed size has no figure.
 const NO_END: &str = "not everything was acknowledged";
-/// Congestion controls with goals.
+/// Congestion controls with goals on all paths; those of bbr differ.
 const ALGORITHMS: [&str; 2] = ["reno", "cubic"];
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use whimbrel_base::Instant;
-use whimbrel_link::{LinkConfig, LinkCounters};
+use whimbrel_link::{LinkConfig, LinkCounters, Waits};
 use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{Snapshot, SocketOptions};
+use whimbrel_tcp::tunables::CongestionAlgorithm;
 use whimbrel_tcp::{Counters, Tunables};
 
 use crate::pair::{Pair, PairConfig};
@@ -31,6 +32,8 @@ pub struct PathPlan {
     pub metrics: [RouteMetrics; 2],
     /// Start of each flow.
     pub starts: Vec<Duration>,
+    /// Congestion control of each flow; of others it follows `options` and `tunables`.
+    pub algorithms: Vec<CongestionAlgorithm>,
     /// Bytes of each flow; `None`: unlimited.
     pub bytes: Option<u64>,
     /// True if FIN follows them.
@@ -51,6 +54,8 @@ pub struct PathReport {
     pub sender: Counters,
     /// Counters of the link from the sender to the receiver.
     pub link: LinkCounters,
+    /// Times in its queue, of packets that came after the first mark.
+    pub waits: Option<Waits>,
     /// Duration of the run.
     pub lasted: Duration,
     /// Course of the first flow, if it opened.
@@ -106,6 +111,7 @@ impl PathPlan {
             options: Default::default(),
             metrics: Default::default(),
             starts: vec![Duration::ZERO],
+            algorithms: Vec::new(),
             bytes: None,
             has_fin: false,
             marks,
@@ -130,6 +136,7 @@ impl PathPlan {
         if captured == Captured::All {
             world.start_capture();
         }
+        world.measure_waits(up, self.marks.first().map_or(Instant::ZERO, |it| Instant::ZERO + *it));
         let stuck = |stuck: crate::StuckRun| stuck.to_string();
         let end = self.marks.last().map_or(Instant::ZERO, |last| Instant::ZERO + *last);
         let mut course = PathCourse::default();
@@ -153,6 +160,7 @@ impl PathPlan {
             flows: sender.reports(shard),
             sender: shard.counters().clone(),
             link: *world.link(up).counters(),
+            waits: world.link(up).waits().cloned(),
             lasted: world.now().since(Instant::ZERO),
             course,
             capture,

@@ -147,6 +147,11 @@ impl<A: Application> World<A> {
         self.turns.entry(at).or_default().push((link, turn));
     }
 
+    /// Measures the waits of frames that come to the queue of a link from `from` on.
+    pub fn measure_waits(&mut self, LinkId(number): LinkId, from: Instant) {
+        self.links[number].link.measure_waits(from);
+    }
+
     /// Starts a capture of the packets that each host added so far sends.
     pub fn start_capture(&mut self) {
         self.capture = Some(Capture::new(self.hosts.len()));

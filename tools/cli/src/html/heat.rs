@@ -15,7 +15,7 @@ pub(crate) fn page(root: &Node<'_>) -> String {
     let met = format!(
         "<p class=\"lead\">{} of {} goals met. {}</p>\n",
         figure(&summary.at("met"), "count"),
-        figure(&summary.at("lines"), "count"),
+        figure(&summary.at("goals"), "count"),
         if is_grid { GRID } else { PATHS }
     );
     let mut sections = Vec::new();
@@ -105,7 +105,12 @@ fn all(lines: &[Node<'_>]) -> String {
             format!("{sign} {}", figure(value, "plain"))
         });
         let unit = line.at("unit").text();
-        let name = format!("{} {}", if is_met { "✓" } else { "✕" }, line.at("name").text());
+        let mark = match is_met {
+            _ if goal.is_none() => "",
+            true => "✓ ",
+            false => "✕ ",
+        };
+        let name = format!("{mark}{}", line.at("name").text());
         let cells = vec![
             Cell::marked(format!(
                 "{}<small>{}</small>",

@@ -26,21 +26,33 @@ pub(crate) struct Arguments {
     /// Cells to measure, by whole or partial name, for example 100M/70ms/cubic, 100M or 1G/reno
     /// [default: all].
     #[arg(value_name = "CELL")]
-    cells: Vec<String>,
+    pub(super) cells: Vec<String>,
     /// Cells measured at the same time [default: one per processor].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
-    jobs: Option<u16>,
+    pub(super) jobs: Option<u16>,
     /// Compare with an earlier run's --json document: exit code 3 only if a figure that misses its goal
     /// met it then, or is now more than 1 % worse.
     #[arg(long, value_name = "FILE")]
-    baseline: Option<PathBuf>,
+    pub(super) baseline: Option<PathBuf>,
     /// Print one JSON document (whimbrel.grid/1 or whimbrel.paths/1) instead.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    page: PageOption,
+    pub(super) page: PageOption,
     #[command(flatten)]
-    screen: ScreenOptions,
+    pub(super) screen: ScreenOptions,
+}
+
+/// Something that is measured and has a name of parts with `/` between them.
+pub(super) trait Named {
+    /// Its name.
+    fn name(&self) -> &str;
+}
+
+impl Named for Line {
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// Several lines under one command.
@@ -87,7 +99,7 @@ pub(super) fn run(arguments: &Arguments, board: &Board) -> Result<(), Failure> {
                 return Ok(());
             };
             let earlier = before.as_ref().and_then(|before| before.get(&line.name));
-            let row = Row { line, measured, before: earlier.copied() };
+            let row = Row { line, measured, before: earlier.and_then(|it| it["value"].as_f64()) };
             if !arguments.json {
                 progress.print(&row.text(width))?;
             }
@@ -119,21 +131,22 @@ fn is_refused(rows: &[Row<'_>], baseline: Option<&Path>) -> bool {
 }
 
 /// The lines that `patterns` name, or all.
-fn chosen(patterns: &[String], lines: Vec<Line>) -> Result<Vec<Line>, Failure> {
-    let is_unknown = |pattern: &&String| !lines.iter().any(|line| line.is_named_by(pattern));
+pub(super) fn chosen<N: Named>(patterns: &[String], lines: Vec<N>) -> Result<Vec<N>, Failure> {
+    let is_named = |line: &N, pattern: &str| goals::is_named(line.name(), pattern);
+    let is_unknown = |pattern: &&String| !lines.iter().any(|line| is_named(line, pattern));
     if let Some(unknown) = patterns.iter().find(is_unknown) {
         return Err(Failure::usage("CELL", nothing_named(unknown, &lines)));
     }
-    let is_wanted =
-        |line: &Line| patterns.is_empty() || patterns.iter().any(|it| line.is_named_by(it));
+    let is_wanted = |line: &N| patterns.is_empty() || patterns.iter().any(|it| is_named(line, it));
     Ok(lines.into_iter().filter(is_wanted).collect())
 }
 
 /// The error for a name that matches none of `lines`, with the known ones.
-fn nothing_named(unknown: &str, lines: &[Line]) -> String {
-    let parts_of = |wanted: &dyn Fn(&Line) -> bool| {
+fn nothing_named<N: Named>(unknown: &str, lines: &[N]) -> String {
+    let parts_of = |wanted: &dyn Fn(&N) -> bool| {
         let mut parts: Vec<&str> = Vec::new();
-        for part in lines.iter().filter(|line| wanted(line)).flat_map(Line::parts) {
+        let named = lines.iter().filter(|line| wanted(line)).map(Named::name);
+        for part in named.flat_map(|name| name.split('/')) {
             if !parts.contains(&part) {
                 parts.push(part);
             }
@@ -147,7 +160,7 @@ fn nothing_named(unknown: &str, lines: &[Line]) -> String {
         }
         None => {
             let first = unknown.split('/').next().unwrap_or_default();
-            let matching = parts_of(&|line| line.is_named_by(first));
+            let matching = parts_of(&|line| goals::is_named(line.name(), first));
             let matching: Vec<_> = matching.into_iter().filter(|part| *part != first).collect();
             format!(
                 "{unknown}: no cell matches all parts; with {first} there are {}",
@@ -157,8 +170,8 @@ fn nothing_named(unknown: &str, lines: &[Line]) -> String {
     }
 }
 
-/// The figures of an earlier document, by name.
-fn earlier(path: &Path) -> Result<BTreeMap<String, f64>, Failure> {
+/// The lines of an earlier document, by name.
+pub(super) fn earlier(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
     let refused = |what: &dyn std::fmt::Display| {
         let text = format!("{}: {what}; use a document of an earlier `--json`", text::path(path));
         Failure::usage("--baseline", text)
@@ -166,11 +179,16 @@ fn earlier(path: &Path) -> Result<BTreeMap<String, f64>, Failure> {
     let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
     let document: Value = serde_json::from_str(&text).map_err(|error| refused(&error))?;
     let lines = document["lines"].as_array().ok_or_else(|| refused(&"it has no \"lines\""))?;
-    let figure = |line: &Value| Some((line["name"].as_str()?.to_owned(), line["value"].as_f64()?));
-    Ok(lines.iter().filter_map(figure).collect())
+    let named = |line: &Value| Some((line["name"].as_str()?.to_owned(), line.clone()));
+    Ok(lines.iter().filter_map(named).collect())
 }
 
 impl Row<'_> {
+    fn has_goal(&self) -> bool {
+        self.line.goal != Goal::Published
+    }
+
+    /// True if the goal is reached, or if there is none and the figure was measured.
     fn is_met(&self) -> bool {
         self.measured.as_ref().is_ok_and(|figure| self.line.goal.is_met(figure.value))
     }
@@ -190,6 +208,7 @@ impl Row<'_> {
         let (goal, name) = (goal(self.line.goal), &self.line.name);
         let verdict = match (self.is_worse(), self.is_met()) {
             (true, _) => "WORSE",
+            (false, true) if !self.has_goal() => "",
             (false, true) => "met",
             (false, false) => "missed",
         };
@@ -211,6 +230,7 @@ impl Row<'_> {
             Goal::AtLeast(least) => json!({ "at_least": least }),
             Goal::AtMost(most) => json!({ "at_most": most }),
             Goal::Near(value) => json!({ "within_a_tenth_of": value }),
+            Goal::Published => Value::Null,
         };
         json!({
             "name": self.line.name,
@@ -253,11 +273,12 @@ fn goal(goal: Goal) -> String {
         Goal::AtLeast(least) => format!(">= {least}"),
         Goal::AtMost(most) => format!("<= {most}"),
         Goal::Near(value) => format!("~ {value}"),
+        Goal::Published => "-".into(),
     }
 }
 
 /// As `bulk` calls it.
-const fn limit_name(limit: Limit) -> &'static str {
+pub(super) const fn limit_name(limit: Limit) -> &'static str {
     match limit {
         Limit::Application => "app",
         Limit::Network => "cwnd",
@@ -267,8 +288,8 @@ const fn limit_name(limit: Limit) -> &'static str {
 }
 
 fn summary(rows: &[Row<'_>], baseline: Option<&Path>) -> String {
-    let met = rows.iter().filter(|row| row.is_met()).count();
-    let mut text = format!("{met} of {} goals met\n", rows.len());
+    let [met, goals] = counts(rows);
+    let mut text = format!("{met} of {goals} goals met\n");
     if baseline.is_some() {
         let worse = rows.iter().filter(|row| row.is_worse()).count();
         let new = rows.iter().filter(|row| row.before.is_none() && row.measured.is_ok()).count();
@@ -277,13 +298,20 @@ fn summary(rows: &[Row<'_>], baseline: Option<&Path>) -> String {
     text
 }
 
+/// Numbers of goals that are met, and of all.
+fn counts(rows: &[Row<'_>]) -> [usize; 2] {
+    let goals = rows.iter().filter(|row| row.has_goal());
+    [goals.clone().filter(|row| row.is_met()).count(), goals.count()]
+}
+
 fn document(board: &Board, rows: &[Row<'_>]) -> Value {
-    let met = rows.iter().filter(|row| row.is_met()).count();
+    let [met, goals] = counts(rows);
     json!({
         "schema": board.schema,
         "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
         "summary": {
             "lines": rows.len(),
+            "goals": goals,
             "met": met,
             "worse": rows.iter().filter(|row| row.is_worse()).count(),
         },

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_link::{LinkConfig, QueueLimit};
 
-use super::{ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, rules};
+use super::{ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, rules, used};
 use crate::path::{Captured, GoOn, PathPlan};
 
 /// One cell of the grid.
@@ -42,12 +42,16 @@ impl Cell {
 
     /// Name, for example `100M/70ms/cubic`.
     pub fn name(&self) -> String {
-        let Self { rate, rtt, algorithm } = self;
-        let rate = match rate / 1_000_000 {
-            1_000 => "1G".into(),
+        format!("{}/{}", self.path_name(), self.algorithm)
+    }
+
+    /// Name without the algorithm, for example `100M/70ms`.
+    pub(super) fn path_name(&self) -> String {
+        let rate = match self.rate / 1_000_000 {
+            millions if millions >= 1_000 => format!("{}G", millions / 1_000),
             millions => format!("{millions}M"),
         };
-        format!("{rate}/{}ms/{algorithm}", rtt.as_millis())
+        format!("{rate}/{}ms", self.rtt.as_millis())
     }
 
     /// Start of the measurement. Slow start takes a round trip for each doubling from the initial
@@ -90,24 +94,19 @@ impl Cell {
             queue: QueueLimit::Bdp(1_000),
             ..LinkConfig::default()
         };
-        let mtu = f64::from(link.mtu);
         let (from, apart) = (self.begins(), self.lasts());
         let plan = PathPlan {
             tunables: rules(self.algorithm)?,
             ..PathPlan::new(link, vec![from, from + apart])
         };
         let report = plan.run(Captured::Nothing, go_on)?;
-        let flow = report.flows.first().ok_or("there was no flow")?;
-        let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
-        let limit = self.rate as f64 * f64::from(mss) / mtu;
-        let value = 100.0 * flow.rate(0, 1, apart) / limit;
-        Ok(Figure { value, events: PathEvents::of(&report) })
+        Ok(Figure { value: used(&plan, &report)?, events: PathEvents::of(&report) })
     }
 }
 
 const RATES: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
-const RTTS_MS: [u64; 5] = [1, 10, 70, 200, 600];
+pub(super) const RTTS_MS: [u64; 5] = [1, 10, 70, 200, 600];
 /// Largest buffer under autotuning, bytes.
-const LARGEST_BUFFER: u64 = 64_000_000;
+pub(super) const LARGEST_BUFFER: u64 = 64_000_000;
 /// Ten segments of an Ethernet's MSS (RFC 6928 2), bytes.
 const INITIAL_WINDOW: u64 = 14_600;

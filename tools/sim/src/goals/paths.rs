@@ -7,9 +7,10 @@ use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::tunables::BufferPolicy;
 
 use super::{
-    ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link, patterns, plan, reorder, repairs, whole,
+    ALGORITHMS, Figure, Goal, Line, PathEvents, Seeds, Unit, bbr, jain, link, patterns, plan,
+    reorder, repairs, whole,
 };
-use crate::path::{Captured, GoOn, PathPlan, PathReport};
+use crate::path::{Captured, GoOn, PathPlan};
 
 /// Every line of `whimbrel sim paths`, in order of the output.
 pub fn paths() -> Vec<Line> {
@@ -23,6 +24,7 @@ pub fn paths() -> Vec<Line> {
     lines.extend(repairs::lines());
     lines.extend(patterns::lines());
     lines.extend(reorder::lines());
+    lines.extend(bbr::lines());
     lines
 }
 
@@ -150,10 +152,11 @@ fn losses(algorithm: &'static str) -> impl Iterator<Item = Line> {
         goal: Goal::AtLeast(if algorithm == "reno" { reno } else { cubic }),
         unit: Unit::Megabits,
         measure: Box::new(move |go_on| {
-            mean(1..=5, |seed| {
+            let figures = Seeds::run(5, |seed| {
                 let plan = PathPlan { seed, ..plan(link(path)?, Some(algorithm), [0, 120])? };
                 whole(&plan, Unit::Megabits, go_on)
-            })
+            });
+            Ok(figures?.mean())
         }),
     })
 }
@@ -166,37 +169,16 @@ fn fairness(algorithm: &'static str) -> Line {
         goal: Goal::AtLeast(0.95),
         unit: Unit::Jain,
         measure: Box::new(move |go_on| {
-            mean(1..=10, |seed| {
+            let figures = Seeds::run(10, |seed| {
                 let link = link("rate=100M,delay=20ms,jitter=1ms,queue=1bdp")?;
                 let starts = vec![Duration::ZERO, Duration::from_secs(2)];
                 let plan = PathPlan { seed, starts, ..plan(link, Some(algorithm), [20, 120])? };
                 let report = plan.run(Captured::Nothing, go_on)?;
                 Ok(Figure { value: jain(&report), events: PathEvents::of(&report) })
-            })
+            });
+            Ok(figures?.mean())
         }),
     }
-}
-
-/// Mean over these seeds.
-fn mean(
-    seeds: std::ops::RangeInclusive<u64>,
-    measure: impl Fn(u64) -> Result<Figure, String>,
-) -> Result<Figure, String> {
-    let figures = seeds.map(measure).collect::<Result<Vec<_>, _>>()?;
-    let count = figures.len().max(1) as f64;
-    let sum: f64 = figures.iter().map(|figure| figure.value).sum();
-    let events = figures.iter().map(|figure| figure.events);
-    let events = events.reduce(PathEvents::and).unwrap_or_default();
-    Ok(Figure { value: sum / count, events })
-}
-
-/// Jain's index of the flows' bytes between the marks: 1 if all had the same.
-fn jain(report: &PathReport) -> f64 {
-    let each = report.flows.iter().map(|flow| flow.rate(0, 1, Duration::from_secs(1)));
-    let (count, sum, squares) = each.fold((0.0, 0.0, 0.0), |(count, sum, squares), rate| {
-        (count + 1.0, sum + rate, squares + rate * rate)
-    });
-    if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
 }
 
 /// Size of both buffers, bytes.

@@ -1,5 +1,6 @@
 //! Both ends of the flows over a path.
 
+use std::iter;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +23,6 @@ pub(super) enum PathApplication {
 /// Sends on each flow.
 #[derive(Debug)]
 pub(super) struct Sender {
-    options: SocketOptions,
     bytes: Option<u64>,
     has_fin: bool,
     marks: Vec<Instant>,
@@ -34,6 +34,7 @@ pub(super) struct Sender {
 #[derive(Debug)]
 struct Flow {
     starts: Instant,
+    options: SocketOptions,
     handle: Option<Handle>,
     /// Bytes passed to the stack so far.
     given: u64,
@@ -51,18 +52,20 @@ pub(super) struct Receiver {
 impl PathApplication {
     pub(super) fn sender(plan: &PathPlan) -> Self {
         let at = |time: &Duration| Instant::ZERO + *time;
-        let flow = |start| Flow {
+        let own = plan.options[0].congestion_control;
+        let algorithms = plan.algorithms.iter().map(|it| Some((*it).into()));
+        let flow = |(start, congestion_control)| Flow {
             starts: at(start),
+            options: SocketOptions { congestion_control, ..plan.options[0] },
             handle: None,
             given: 0,
             report: FlowReport::default(),
         };
         Self::Sender(Box::new(Sender {
-            options: plan.options[0],
             bytes: plan.bytes,
             has_fin: plan.has_fin,
             marks: plan.marks.iter().map(at).collect(),
-            flows: plan.starts.iter().map(flow).collect(),
+            flows: plan.starts.iter().zip(algorithms.chain(iter::repeat(own))).map(flow).collect(),
             block: Bytes::from_static(&[0; BLOCK]),
             failure: None,
         }))
@@ -125,7 +128,7 @@ impl Sender {
         self.note(shard, now);
         for flow in self.flows.iter_mut().filter(|flow| flow.handle.is_none() && flow.starts <= now)
         {
-            match shard.connect_with(server_at(Family::V4, PORT), None, &self.options) {
+            match shard.connect_with(server_at(Family::V4, PORT), None, &flow.options) {
                 Ok(handle) => flow.handle = Some(handle),
                 Err(error) => self.failure = Some(error.to_string()),
             }
