@@ -30,6 +30,8 @@ use crate::bind_table::SourceAddresses;
 use crate::clock::{self, TimeSource};
 use crate::congestion::CongestionControls;
 use crate::driver::Driver;
+#[cfg(feature = "sim")]
+use crate::host_names::HostNames;
 use crate::mailbox::Mailbox;
 use crate::packets::{PacketEnd, PacketQueues};
 use crate::shutdown::Shutdown;
@@ -68,6 +70,9 @@ pub struct StackBuilder {
     packet_queues: Option<Arc<PacketQueues>>,
     #[cfg(feature = "rules")]
     files_and_variables: Sources,
+    /// Names of the other hosts, in a simulated world.
+    #[cfg(feature = "sim")]
+    names: Option<Arc<HostNames>>,
 }
 
 #[derive(Debug)]
@@ -502,7 +507,21 @@ impl StackBuilder {
     ///
     /// Panics within a tokio runtime without `enable_all`, as tokio's own types do, unless
     /// [`StackBuilder::driver`] selects [`Driver::Thread`].
-    pub fn build(mut self) -> Result<Stack, BuildError> {
+    pub fn build(self) -> Result<Stack, BuildError> {
+        self.build_with_shutdown().map(|(stack, _)| stack)
+    }
+
+    /// Builds the stack of a host whose peers have these names. The [`Shutdown`] ends it.
+    #[cfg(feature = "sim")]
+    pub(crate) fn build_named(
+        mut self,
+        names: Arc<HostNames>,
+    ) -> Result<(Stack, Arc<Shutdown>), BuildError> {
+        self.names = Some(names);
+        self.build_with_shutdown()
+    }
+
+    fn build_with_shutdown(mut self) -> Result<(Stack, Arc<Shutdown>), BuildError> {
         let most = ShardCount::MOST;
         if let Some(shards) = self.shards.filter(|shards| !(1..=most).contains(shards)) {
             return Err(BuildError::Shards { shards, most });
@@ -603,7 +622,7 @@ impl StackBuilder {
         stop: Stop,
         driver: Driver,
         time: TimeSource,
-    ) -> Result<Stack, BuildError> {
+    ) -> Result<(Stack, Arc<Shutdown>), BuildError> {
         let wakers = shards.iter().map(|shard| shard.waker.clone()).collect();
         let shutdown = Arc::new(Shutdown::new(stop.clone(), wakers));
         if let Some(queues) = &self.packet_queues {
@@ -628,12 +647,19 @@ impl StackBuilder {
         if let Some(queues) = &self.packet_queues {
             queues.attach_shards(mailboxes.clone());
         }
-        driver.start(workers, shutdown, time)?;
+        driver.start(workers, Arc::clone(&shutdown), time)?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         let dad = self.dad.unwrap_or(DuplicateAddressDetection::Off);
         let sources = if self.any_address { SourceAddresses::Any } else { SourceAddresses::Own };
-        let habits = StackOptions { packet_queues: self.packet_queues, dad, seed, sources };
-        Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, habits))
+        let habits = StackOptions {
+            packet_queues: self.packet_queues,
+            dad,
+            seed,
+            sources,
+            #[cfg(feature = "sim")]
+            names: self.names,
+        };
+        Ok((Stack::new(mailboxes.into(), self.addresses, self.tunables, habits), shutdown))
     }
 }
 

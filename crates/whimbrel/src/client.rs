@@ -14,7 +14,8 @@ use crate::{Stack, TcpStream};
 /// Opens connections of a stack for `hyper_util::client::legacy::Client`, like hyper-util's
 /// `HttpConnector` for kernel sockets.
 ///
-/// The port defaults to 80, and to 443 for `https`.
+/// The port defaults to 80, and to 443 for `https`. Names are resolved by the machine, except over a
+/// stack of a `sim::World` (feature `sim`), whose hosts have names of their own.
 #[derive(Clone, Debug)]
 pub struct Connector {
     stack: Stack,
@@ -62,7 +63,15 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let target = self.target(&uri);
         let stack = self.stack.clone();
-        Box::pin(async move { TcpStream::connect(&stack, target?).await.map(TokioIo::new) })
+        Box::pin(async move {
+            let (host, port) = target?;
+            #[cfg(feature = "sim")]
+            if let Some(names) = stack.names() {
+                let addr = (names.lookup(&host)?, port);
+                return TcpStream::connect(&stack, addr).await.map(TokioIo::new);
+            }
+            TcpStream::connect(&stack, (host, port)).await.map(TokioIo::new)
+        })
     }
 }
 

@@ -39,6 +39,7 @@
 //! | `axum` | `axum::serve` takes a [`TcpListener`]; `serve` ends with its stack |
 //! | `hyper-util` | `Connector`, with which hyper-util's pooling client uses a stack |
 //! | `rules` | `StackBuilder::config_file` and `StackBuilder::environment` |
+//! | `sim` | `sim::World`: hosts on bad networks in virtual time, for tests; enables tokio's `test-util` |
 //!
 //! None is on by default.
 //!
@@ -202,6 +203,8 @@ mod driver;
 mod error;
 mod exchange;
 mod fault;
+#[cfg(feature = "sim")]
+mod host_names;
 mod listener;
 mod mailbox;
 mod packets;
@@ -212,6 +215,9 @@ mod readiness;
 mod serve;
 mod sharded_listener;
 mod shutdown;
+#[cfg(feature = "sim")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sim")))]
+pub mod sim;
 mod socket;
 mod split;
 mod split_owned;
@@ -326,4 +332,7 @@ const _: () = {
     is_send_and_sync::<OwnedReadHalf>();
     is_send_and_sync::<OwnedWriteHalf>();
     is_send_and_sync::<UnclaimedPackets>();
+    is_send_and_sync::<LinkHandle>();
+    #[cfg(feature = "sim")]
+    is_send_and_sync::<sim::World>();
 };

@@ -20,6 +20,8 @@ use crate::UnclaimedPackets;
 use crate::bind_table::{BindTable, ReservedAddr, ReservedAny, Share, SourceAddresses};
 use crate::congestion::CongestionNames;
 use crate::fault;
+#[cfg(feature = "sim")]
+use crate::host_names::HostNames;
 use crate::mailbox::{Held, Mailbox, Request};
 use crate::packets::PacketQueues;
 use crate::waiters::deliver;
@@ -48,6 +50,9 @@ pub(crate) struct Inner {
     /// Duplicate address detection before an address is assigned.
     dad: DuplicateAddressDetection,
     tunables: Tunables,
+    /// Names of the other hosts, in a simulated world.
+    #[cfg(feature = "sim")]
+    names: Option<Arc<HostNames>>,
 }
 
 /// Options of a stack apart from its tunables.
@@ -61,6 +66,9 @@ pub(crate) struct StackOptions {
     pub(crate) seed: u64,
     /// Addresses that sockets may connect from.
     pub(crate) sources: SourceAddresses,
+    /// Names of the other hosts, in a simulated world.
+    #[cfg(feature = "sim")]
+    pub(crate) names: Option<Arc<HostNames>>,
 }
 
 /// Number of objects that a stack holds.
@@ -83,12 +91,21 @@ impl Stack {
         tunables: Tunables,
         habits: StackOptions,
     ) -> Self {
-        let StackOptions { packet_queues, dad, seed, sources } = habits;
+        let StackOptions { packet_queues, dad, seed, sources, .. } = habits;
         let bind_table = Arc::new(BindTable::new(&addresses, &tunables, seed, sources));
         let next = AtomicUsize::new(0);
         let first_addresses = addresses.into();
-        let inner =
-            Inner { mailboxes, packet_queues, next, bind_table, first_addresses, dad, tunables };
+        let inner = Inner {
+            mailboxes,
+            packet_queues,
+            next,
+            bind_table,
+            first_addresses,
+            dad,
+            tunables,
+            #[cfg(feature = "sim")]
+            names: habits.names,
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -394,6 +411,12 @@ impl Stack {
     /// Returns the duplicate address detection for added addresses.
     pub(crate) fn dad(&self) -> DuplicateAddressDetection {
         self.inner.dad
+    }
+
+    /// Returns the names of the other hosts, in a simulated world.
+    #[cfg(all(feature = "sim", feature = "hyper-util"))]
+    pub(crate) fn names(&self) -> Option<&HostNames> {
+        self.inner.names.as_deref()
     }
 
     /// Returns the table of bound ports.

@@ -1,0 +1,58 @@
+//! A wire between two stacks under a paused clock: the figures of `whimbrel bulk --clock virtual`.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
+use whimbrel::{LinkConfig, MemEnd, Stack, TcpListener, TcpStream, mem_wire};
+
+/// Sends 2 MB over the wire. Returns the time from `connect` until the receiver has confirmed them.
+async fn send(wire: (MemEnd, MemEnd)) -> Duration {
+    let (left, right) = wire;
+    let server = Stack::builder().mem(left).address("10.0.0.1", 24).unwrap().seed(1).build();
+    let client = Stack::builder().mem(right).address("10.0.0.2", 24).unwrap().seed(2).build();
+    let (server, client) = (server.unwrap(), client.unwrap());
+    let listener = TcpListener::bind(&server, "10.0.0.1:7").await.unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut text = vec![0; BYTES];
+        stream.read_exact(&mut text).await.unwrap();
+        stream.write_u8(1).await.unwrap();
+    });
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(&client, "10.0.0.1:7").await.unwrap();
+    stream.write_all(&vec![7; BYTES]).await.unwrap();
+    stream.read_u8().await.unwrap();
+    began.elapsed()
+}
+
+fn wire(delay: u64) -> (MemEnd, MemEnd) {
+    let link: LinkConfig = format!("rate=10M,delay={delay}ms").parse().unwrap();
+    mem_wire(link.clone(), link, 1).unwrap()
+}
+
+/// Runs with a paused clock.
+fn paused<F: Future>(test: F) -> F::Output {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().start_paused(true).build().unwrap().block_on(test)
+}
+
+#[test]
+fn transfer_takes_as_long_as_bulk_and_handshake() {
+    for (delay, bulk) in BULK {
+        let expected = (Duration::from_millis(2 * delay) + bulk).as_secs_f64();
+        let made_before = wire(delay);
+        std::thread::sleep(Duration::from_millis(20));
+        for took in [paused(send(made_before)), paused(async { send(wire(delay)).await })] {
+            let took = took.as_secs_f64();
+            assert!((took / expected - 1.0).abs() < 0.01, "{delay} ms: {took} s, not {expected}");
+        }
+    }
+}
+
+const BYTES: usize = 2_000_000;
+
+/// Delays in milliseconds, with the time that this takes:
+/// `whimbrel bulk send -n 2000000 -w mem:rate=10M,delay=10ms --clock virtual --seed 1`.
+const BULK: [(u64, Duration); 2] =
+    [(10, Duration::from_micros(1_687_998)), (80, Duration::from_micros(2_287_323))];
