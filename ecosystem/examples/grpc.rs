@@ -23,7 +23,7 @@ use whimbrel::{Connector, Stack, TcpListener, TcpStream};
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A connection with tonic's trait.
-pub(crate) struct Accepted(TcpStream);
+pub(crate) struct Accepted(pub(crate) TcpStream);
 
 impl Connected for Accepted {
     type ConnectInfo = Option<SocketAddr>;
@@ -88,7 +88,7 @@ pub(crate) async fn echo(message: Bytes) -> Outcome<Bytes> {
 
 /// A service as tonic's generator would write it, of one method.
 #[derive(Clone, Copy)]
-struct Echo;
+pub(crate) struct Echo;
 
 impl NamedService for Echo {
     const NAME: &'static str = "test.Echo";
@@ -120,7 +120,7 @@ impl Service<http::Request<Body>> for Echo {
 
 /// Messages as they are, in place of Protocol Buffers.
 #[derive(Clone, Copy)]
-struct Plain;
+pub(crate) struct Plain;
 
 impl Codec for Plain {
     type Encode = Bytes;
