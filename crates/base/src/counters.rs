@@ -21,6 +21,7 @@ macro_rules! counters {
     $($(#[doc = $doc:literal])* $field:ident = $name:literal,)*) => {
         $(#[doc = $about])+
         #[derive(Clone, PartialEq, Eq, Debug, Default)]
+        #[non_exhaustive]
         pub struct $counters {
             $($(#[doc = $doc])* pub $field: u64,)*
         }
@@ -43,6 +44,7 @@ macro_rules! counters {
     $($(#[doc = $doc:literal])* $field:ident = $name:literal,)*) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default)]
+        #[non_exhaustive]
         pub struct $counters {
             $($(#[doc = $doc])* pub $field: u64,)*
             dropped: $crate::counters::DropCounts<{ $reason::ALL.len() }>,

@@ -1,9 +1,9 @@
 //! Configuration common to all kinds of wire: the addresses of a stack, and its errors.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics};
+use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
 #[cfg(target_os = "linux")]
@@ -126,14 +126,13 @@ impl ConfigError {
 /// Returns a default route for each address family of the stack, by the first of `gateways` in that
 /// family.
 pub fn default_routes(addresses: &[InterfaceAddress], gateways: &[InterfaceAddress]) -> Vec<Route> {
-    let route = |any: Address| {
-        let family = any.family();
-        let of_family = |address: &&InterfaceAddress| address.addr.family() == family;
+    let route = |any: IpAddr| {
+        let of_family = |own: &&InterfaceAddress| own.addr.to_ip().is_ipv4() == any.is_ipv4();
         addresses.iter().find(of_family)?;
-        let gateway = gateways.iter().find(of_family).map(|host| host.addr);
-        let metrics = RouteMetrics::default();
-        Some(Route { network: any, prefix_len: 0, gateway, metric: 0, metrics })
+        let gateway = gateways.iter().find(of_family);
+        let route = Route::new(any, 0);
+        Some(gateway.map_or(route, |gateway| route.via(gateway.addr.to_ip())))
     };
-    let unspecified = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    let unspecified: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     unspecified.into_iter().filter_map(route).collect()
 }

@@ -100,6 +100,7 @@ pub enum TxOutcome {
 
 /// Counters of a device.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct DeviceCounters {
     /// Frames delivered, super-frames counted once.
     pub rx_frames: u64,

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_link::{LinkConfig, LinkCounters, cut};
-use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_stack::{Capabilities, Medium, RxFrame, TxBatch};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::{Clock, Waker};
@@ -127,14 +127,7 @@ impl Device for MemWire {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            medium: Medium::Ip,
-            mtu: self.outward.mtu(),
-            max_super: MAX_SUPER,
-            tx_checksum: true,
-            udp_segmentation: false,
-            steering: Steering::None,
-        }
+        Capabilities::plain(Medium::Ip, self.outward.mtu()).with_segmentation(MAX_SUPER)
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {

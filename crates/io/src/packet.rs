@@ -335,14 +335,8 @@ fn mtu(state: &InterfaceState) -> u16 {
 
 fn capabilities(config: &PacketConfig, mac: MacAddress, mtu: u16) -> Capabilities {
     let on = config.offload() == Offload::On;
-    Capabilities {
-        medium: Medium::Ethernet { mac },
-        mtu,
-        max_super: if on { 65_535 } else { mtu.into() },
-        tx_checksum: on,
-        udp_segmentation: false,
-        steering: Steering::None,
-    }
+    let plain = Capabilities::plain(Medium::Ethernet { mac }, mtu);
+    if on { plain.with_segmentation(65_535) } else { plain }
 }
 
 /// Any Ethernet medium: the offset of an IP header does not depend on the station.

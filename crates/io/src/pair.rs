@@ -13,7 +13,7 @@ use std::time::Duration;
 use whimbrel_base::Instant;
 use whimbrel_base::packet::SegMeta;
 use whimbrel_link::{LinkConfig, LinkCounters, Waits};
-use whimbrel_stack::{Capabilities, Medium, RxFrame, Shard, Steering, TxBatch};
+use whimbrel_stack::{Capabilities, Medium, RxFrame, Shard, TxBatch};
 
 use crate::device::MAX_BURST;
 use crate::mem::Line;
@@ -74,14 +74,7 @@ impl MemTime {
 /// Returns the capabilities of a host's interface on such a link: no offloads, so the host does all
 /// the work that it would on a plain wire, checksums included.
 pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
-    Capabilities {
-        medium: Medium::Ip,
-        mtu: link.mtu,
-        max_super: link.mtu as u32,
-        tx_checksum: false,
-        udp_segmentation: false,
-        steering: Steering::None,
-    }
+    Capabilities::plain(Medium::Ip, link.mtu)
 }
 
 impl<A: Port, B: Port> MemPair<A, B> {

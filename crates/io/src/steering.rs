@@ -102,7 +102,7 @@ impl Device for Steered {
     fn capabilities(&self) -> Capabilities {
         let own = self.device.capabilities();
         match &self.misrouted {
-            Some(misrouted) => Capabilities { steering: misrouted.steering(), ..own },
+            Some(misrouted) => own.with_steering(misrouted.steering()),
             None => own,
         }
     }

@@ -209,10 +209,7 @@ impl Tun {
         Ok(Self {
             file,
             name: format!("{}:{name}", config.layer().kind()),
-            capabilities: Capabilities {
-                steering,
-                ..capabilities(config, medium, framing, offloads)
-            },
+            capabilities: capabilities(config, medium, framing, offloads).with_steering(steering),
             framing,
             offloads,
             arena: vec![0; ARENA].into_boxed_slice(),
@@ -421,13 +418,11 @@ fn capabilities(
 ) -> Capabilities {
     let on = config.offload() == Offload::On && framing == Framing::Vnet;
     let mtu = config.mtu();
-    Capabilities {
-        medium,
-        mtu,
-        max_super: if on { 65_535 } else { mtu.into() },
-        tx_checksum: on,
-        udp_segmentation: on && offloads.cut_datagrams(),
-        steering: Steering::None,
+    let plain = Capabilities::plain(medium, mtu);
+    match (on, offloads.cut_datagrams()) {
+        (false, _) => plain,
+        (true, false) => plain.with_segmentation(65_535),
+        (true, true) => plain.with_segmentation(65_535).with_udp_segmentation(),
     }
 }
 

@@ -9,6 +9,7 @@
 //! assert_eq!(error.to_string(), "loss=0.1: give 0% to 100%, as in loss=0.1%");
 //! ```
 
+mod build;
 mod parse;
 
 use alloc::boxed::Box;
@@ -17,7 +18,21 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 /// One direction of a link. The default is perfect: unlimited rate, no delay, nothing lost.
+///
+/// It is parsed from text, which checks each value, or built from the default:
+///
+/// ```
+/// use core::time::Duration;
+/// use whimbrel_link::{LinkConfig, Probability};
+///
+/// let built = LinkConfig::default()
+///     .with_rate(10_000_000)
+///     .with_delay(Duration::from_millis(80))
+///     .with_loss(Probability::from_percent(1));
+/// assert_eq!(Ok(built), "rate=10M,delay=80ms,loss=1%".parse());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct LinkConfig {
     /// `rate`: bits per second, counted over whole frames as passed to the link (1 ..= 1,000 G,
     /// default none: frames take no time to send, and no queue forms).

@@ -9,7 +9,15 @@ use crate::cc::Algorithm;
 /// A metric never takes from a connection what it would have without: it raises the initial windows and
 /// the floors of buffers, bounds segments, and stands in for what was not measured yet. Only by
 /// `buffers = route` the pipes replace what the application asked for.
+///
+/// ```
+/// use whimbrel_recovery::RouteMetrics;
+///
+/// let fast = RouteMetrics::new().with_initcwnd(30).with_ssthresh(1 << 20);
+/// assert_eq!((fast.initcwnd, fast.mtu), (Some(30), None));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct RouteMetrics {
     /// The largest IP packet that the paths carry, bytes; more than the link's counts as that.
     pub mtu: Option<u16>,
@@ -33,6 +41,84 @@ pub struct RouteMetrics {
 }
 
 impl RouteMetrics {
+    /// No metrics.
+    pub const fn new() -> Self {
+        Self {
+            mtu: None,
+            advmss: None,
+            initcwnd: None,
+            initrwnd: None,
+            rtt: None,
+            ssthresh: None,
+            sendpipe: None,
+            recvpipe: None,
+            congestion: None,
+        }
+    }
+
+    /// Sets [`mtu`](Self::mtu): the largest IP packet, bytes.
+    #[must_use]
+    pub const fn with_mtu(mut self, mtu: u16) -> Self {
+        self.mtu = Some(mtu);
+        self
+    }
+
+    /// Sets [`advmss`](Self::advmss): the largest announced MSS, bytes.
+    #[must_use]
+    pub const fn with_advmss(mut self, advmss: u16) -> Self {
+        self.advmss = Some(advmss);
+        self
+    }
+
+    /// Sets [`initcwnd`](Self::initcwnd): the initial congestion window, full segments.
+    #[must_use]
+    pub const fn with_initcwnd(mut self, initcwnd: u16) -> Self {
+        self.initcwnd = Some(initcwnd);
+        self
+    }
+
+    /// Sets [`initrwnd`](Self::initrwnd): the first receive buffer, full segments.
+    #[must_use]
+    pub const fn with_initrwnd(mut self, initrwnd: u16) -> Self {
+        self.initrwnd = Some(initrwnd);
+        self
+    }
+
+    /// Sets [`rtt`](Self::rtt): the first estimate of the round trip.
+    #[must_use]
+    pub const fn with_rtt(mut self, rtt: Duration) -> Self {
+        self.rtt = Some(rtt);
+        self
+    }
+
+    /// Sets [`ssthresh`](Self::ssthresh): ssthresh of a new connection, bytes.
+    #[must_use]
+    pub const fn with_ssthresh(mut self, ssthresh: u32) -> Self {
+        self.ssthresh = Some(ssthresh);
+        self
+    }
+
+    /// Sets [`sendpipe`](Self::sendpipe): the send buffer, bytes.
+    #[must_use]
+    pub const fn with_sendpipe(mut self, sendpipe: u32) -> Self {
+        self.sendpipe = Some(sendpipe);
+        self
+    }
+
+    /// Sets [`recvpipe`](Self::recvpipe): the receive buffer, bytes.
+    #[must_use]
+    pub const fn with_recvpipe(mut self, recvpipe: u32) -> Self {
+        self.recvpipe = Some(recvpipe);
+        self
+    }
+
+    /// Sets [`congestion`](Self::congestion): the congestion control.
+    #[must_use]
+    pub const fn with_congestion(mut self, congestion: Algorithm) -> Self {
+        self.congestion = Some(congestion);
+        self
+    }
+
     /// Its own metrics, and those of `other` where it has none.
     pub fn or(self, other: Self) -> Self {
         Self {

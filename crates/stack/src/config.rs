@@ -1,6 +1,7 @@
 //! Configuration of a shard, given once at its start.
 
 use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use whimbrel_base::Secrets;
 use whimbrel_tcp::Tunables;
@@ -25,6 +26,7 @@ pub struct ShardConfig {
 
 /// Capabilities of a device; what it lacks, the stack does itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Capabilities {
     /// The first header of its frames.
     pub medium: Medium,
@@ -54,6 +56,34 @@ impl Capabilities {
             udp_segmentation: false,
             steering,
         }
+    }
+
+    /// Sets that the device completes the checksums of TCP and UDP.
+    #[must_use]
+    pub const fn with_tx_checksum(mut self) -> Self {
+        self.tx_checksum = true;
+        self
+    }
+
+    /// Sets that the device cuts TCP segments of up to `max_super` bytes, and completes the checksums.
+    #[must_use]
+    pub const fn with_segmentation(mut self, max_super: u32) -> Self {
+        self.max_super = max_super;
+        self.with_tx_checksum()
+    }
+
+    /// Sets that it cuts datagrams, too; after [`Capabilities::with_segmentation`].
+    #[must_use]
+    pub const fn with_udp_segmentation(mut self) -> Self {
+        self.udp_segmentation = true;
+        self
+    }
+
+    /// Sets the rule that spreads flows over several queues.
+    #[must_use]
+    pub const fn with_steering(mut self, steering: Steering) -> Self {
+        self.steering = steering;
+        self
     }
 }
 
@@ -123,8 +153,28 @@ pub struct InterfaceAddress {
     pub prefix_len: u8,
 }
 
+impl InterfaceAddress {
+    /// Creates an address with the prefix length of its network.
+    pub fn new(addr: IpAddr, prefix_len: u8) -> Self {
+        Self { addr: addr.into(), prefix_len }
+    }
+}
+
 /// A route: the next hop of packets to a network.
+///
+/// ```
+/// use whimbrel_stack::Route;
+///
+/// # fn main() -> Result<(), core::net::AddrParseError> {
+/// let internet = Route::default_via("10.0.0.1".parse()?);
+/// let office = Route::new("192.0.2.0".parse()?, 24).via("10.0.0.9".parse()?).with_metric(5);
+/// let on_link = Route::new("198.51.100.0".parse()?, 24);
+/// # assert_eq!((internet.prefix_len, office.metric, on_link.gateway), (0, 5, None));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Route {
     /// Any address of the network; its host bits do not matter.
     pub network: Address,
@@ -137,4 +187,42 @@ pub struct Route {
     pub metric: u32,
     /// Path metrics of the paths over it.
     pub metrics: RouteMetrics,
+}
+
+impl Route {
+    /// Creates a route to a directly connected network, with metric 0 and without path metrics.
+    pub fn new(network: IpAddr, prefix_len: u8) -> Self {
+        let metrics = RouteMetrics::new();
+        Self { network: network.into(), prefix_len, gateway: None, metric: 0, metrics }
+    }
+
+    /// Creates the default route by this gateway: to 0.0.0.0/0, or to ::/0 if it is an IPv6 address.
+    pub fn default_via(gateway: IpAddr) -> Self {
+        let any = match gateway {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Self::new(any, 0).via(gateway)
+    }
+
+    /// Sets the gateway.
+    #[must_use]
+    pub fn via(mut self, gateway: IpAddr) -> Self {
+        self.gateway = Some(gateway.into());
+        self
+    }
+
+    /// Sets the metric.
+    #[must_use]
+    pub fn with_metric(mut self, metric: u32) -> Self {
+        self.metric = metric;
+        self
+    }
+
+    /// Sets the path metrics.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: RouteMetrics) -> Self {
+        self.metrics = metrics;
+        self
+    }
 }

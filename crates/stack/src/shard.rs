@@ -271,6 +271,7 @@ enum ConnectionName {
 
 /// Numbers of each kind of record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Census {
     /// Connections, closed ones that their application still holds included.
     pub connections: usize,
@@ -310,6 +311,49 @@ pub struct Census {
     pub other_addresses: usize,
     /// Destinations, of any, with which handshakes wait for an answer or are under way.
     pub pending_dials: usize,
+}
+
+impl Census {
+    /// Names the records that are left, without those that expire by themselves: TIME-WAIT and fragments.
+    pub fn remaining(&self) -> impl Iterator<Item = (usize, &'static str)> + use<> {
+        let Self {
+            connections,
+            syn_entries,
+            time_wait,
+            destinations: _,
+            buffers,
+            flows,
+            timers,
+            replies,
+            looped,
+            pings,
+            listeners,
+            fast_opens,
+            fragmented: _,
+            fragment_bytes: _,
+            udp_sockets,
+            udp_unsent,
+            other_addresses,
+            pending_dials,
+        } = *self;
+        let kinds = [
+            (connections, "connections"),
+            (syn_entries, "half-open entries"),
+            (buffers, "buffers"),
+            (flows.saturating_sub(time_wait), "flows"),
+            (timers, "timers"),
+            (replies, "replies"),
+            (looped, "packets to itself"),
+            (pings, "echo requests"),
+            (listeners, "listeners"),
+            (fast_opens, "handshakes of Fast Open"),
+            (udp_sockets, "UDP sockets"),
+            (udp_unsent, "unsent datagrams"),
+            (other_addresses.saturating_sub(time_wait), "addresses of others"),
+            (pending_dials, "handshakes that wait for a decision"),
+        ];
+        kinds.into_iter().filter(|(count, _)| *count > 0)
+    }
 }
 
 /// Those of two shards.

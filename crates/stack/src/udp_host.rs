@@ -25,6 +25,7 @@ use crate::{RxFrame, TxBatch, UdpHandle};
 
 /// Destination and options of a datagram, where they differ from its socket's.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct SendTo {
     /// Its destination; `None`: that of the connected socket.
     pub to: Option<Endpoint>,
@@ -59,6 +60,34 @@ impl SendTo {
     /// A datagram to the peer that the socket is connected to.
     pub const CONNECTED: Self =
         Self { to: None, source: None, source_port: None, segment: None, options: None };
+
+    /// Sets the source address.
+    #[must_use]
+    pub const fn with_source(mut self, source: Address) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// Sets the source port.
+    #[must_use]
+    pub const fn with_source_port(mut self, port: u16) -> Self {
+        self.source_port = Some(port);
+        self
+    }
+
+    /// Sets the size of each of several datagrams, in bytes.
+    #[must_use]
+    pub const fn with_segment(mut self, bytes: u16) -> Self {
+        self.segment = Some(bytes);
+        self
+    }
+
+    /// Sets the options of its packets.
+    #[must_use]
+    pub const fn with_options(mut self, options: SendOptions) -> Self {
+        self.options = Some(options);
+        self
+    }
 
     /// Bytes of each of the datagrams that `len` bytes towards a host of this family are; 0: they are one.
     /// `whole` says how many the path carries in one packet, and is asked only where they may not be cut.

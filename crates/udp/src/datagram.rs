@@ -23,6 +23,7 @@ pub struct Arrived<'a> {
 
 /// A datagram for its application.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Received {
     /// Sender; port 0 expects no reply (RFC 768).
     pub from: Endpoint,
@@ -42,7 +43,7 @@ pub struct Received {
 
 impl Received {
     /// Copies a borrowed datagram.
-    pub(crate) fn of(arrived: &Arrived<'_>) -> Self {
+    pub fn of(arrived: &Arrived<'_>) -> Self {
         let Arrived { from, to, data, class, hop_limit, dont_fragment } = *arrived;
         Self { from, to, data: Bytes::copy_from_slice(data), class, hop_limit, dont_fragment }
     }
@@ -78,7 +79,15 @@ impl OutgoingDatagram {
 }
 
 /// Options of a datagram's packets.
+///
+/// ```
+/// use whimbrel_udp::{Fragmenting, SendOptions};
+///
+/// let probe = SendOptions::new().with_hop_limit(1).with_fragmenting(Fragmenting::Refused);
+/// # assert_eq!(probe.hop_limit, Some(1));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct SendOptions {
     /// Time to live or hop limit; `None`: the stack's default.
     pub hop_limit: Option<u8>,
@@ -90,9 +99,31 @@ pub struct SendOptions {
 }
 
 impl SendOptions {
-    /// Options of a socket by default.
-    pub const USUAL: Self =
-        Self { hop_limit: None, class: TrafficClass(0), fragmenting: Fragmenting::Allowed };
+    /// Creates the default options of a socket.
+    pub const fn new() -> Self {
+        Self { hop_limit: None, class: TrafficClass(0), fragmenting: Fragmenting::Allowed }
+    }
+
+    /// Sets the time to live or hop limit.
+    #[must_use]
+    pub const fn with_hop_limit(mut self, hop_limit: u8) -> Self {
+        self.hop_limit = Some(hop_limit);
+        self
+    }
+
+    /// Sets the type of service or traffic class.
+    #[must_use]
+    pub const fn with_class(mut self, class: TrafficClass) -> Self {
+        self.class = class;
+        self
+    }
+
+    /// Sets the treatment of a datagram that exceeds the path's MTU.
+    #[must_use]
+    pub const fn with_fragmenting(mut self, fragmenting: Fragmenting) -> Self {
+        self.fragmenting = fragmenting;
+        self
+    }
 }
 
 /// Treatment of a datagram that exceeds the path's MTU.

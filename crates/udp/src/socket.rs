@@ -40,7 +40,7 @@ impl Socket {
             received: RecvQueue::new(Self::USUAL),
             unsent: 0,
             most_unsent: Self::USUAL,
-            options: SendOptions::USUAL,
+            options: SendOptions::new(),
             error: None,
             awaits_room: false,
             listed: false,

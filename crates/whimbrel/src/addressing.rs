@@ -1,7 +1,6 @@
 //! Adding and removing addresses and routes at run time (`ip address`, `ip route`).
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -13,7 +12,7 @@ use crate::address_port::AddressCheck;
 use crate::changes::{change_all, set_mtu};
 use crate::mailbox::{Mailbox, Request};
 use crate::stack::inspect;
-use crate::{Stack, fault};
+use crate::{Stack, ToAddress, fault};
 
 impl Stack {
     /// Adds an address with its prefix length, and the route to its network. Over `tap:` and `packet:`
@@ -41,15 +40,15 @@ impl Stack {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let (left, right) = Stack::pair()?;
     /// let listener = TcpListener::bind(&left, "0.0.0.0:80").await?;
-    /// left.add_address("10.0.0.7".parse()?, 24).await?;
+    /// left.add_address("10.0.0.7", 24).await?;
     /// let stream = TcpStream::connect(&right, "10.0.0.7:80").await?;
     /// let (accepted, _) = listener.accept().await?;
     /// assert_eq!(accepted.local_addr()?, stream.peer_addr()?);
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn add_address(&self, addr: IpAddr, prefix_len: u8) -> io::Result<()> {
-        let address = InterfaceAddress { addr: addr.into(), prefix_len };
+    pub async fn add_address(&self, addr: impl ToAddress, prefix_len: u8) -> io::Result<()> {
+        let address = InterfaceAddress::new(addr.to_address()?, prefix_len);
         let first = self.first()?;
         let judged = inspect(first, move |shard, _| shard.judge_address(&address)).await?;
         judged.map_err(fault::address)?;
@@ -86,8 +85,8 @@ impl Stack {
     /// # Errors
     ///
     /// `AddrNotAvailable`: not an address of this stack. `NotConnected`: the stack has ended.
-    pub async fn remove_address(&self, addr: IpAddr) -> io::Result<()> {
-        let addr = Address::from(addr);
+    pub async fn remove_address(&self, addr: impl ToAddress) -> io::Result<()> {
+        let addr = Address::from(addr.to_address()?);
         let removed = self.change_all(|mailbox| {
             let (mailbox, table) = (Arc::clone(mailbox), Arc::clone(self.bind_table()));
             move |shard: &mut Shard| {
@@ -164,7 +163,6 @@ impl Stack {
     ///
     /// The MTU of a TUN device or an interface does not change; use `ip link set`. The
     /// [`PacketPort`](crate::PacketPort) of a stack follows, as with
-    /// [`PacketPort::set_mtu`](crate::PacketPort::set_mtu).
     /// [`PacketPort::set_mtu`](crate::PacketPort::set_mtu).
     ///
     /// # Cancel safety

@@ -72,14 +72,8 @@ impl TcpListener {
     /// # let server = KernelListener::bind("127.0.0.1:0").await?;
     /// # let port = server.local_addr()?.port();
     /// # tokio::spawn(async move { server.accept().await?.0.write_all(b"from outside").await });
-    /// # let route = whimbrel::Route {
-    /// #     network: whimbrel::Address::from_v4_bytes([0; 4]),
-    /// #     prefix_len: 0,
-    /// #     gateway: None,
-    /// #     metric: 0,
-    /// #     metrics: Default::default(),
-    /// # };
-    /// # let client = Stack::builder().mem(inner).address("10.0.0.2", 24)?.route(route).build()?;
+    /// # let client = Stack::builder().mem(inner).address("10.0.0.2", 24)?;
+    /// # let client = client.route(whimbrel::Route::default_via("10.0.0.1".parse()?)).build()?;
     /// # let mut stream = TcpStream::connect(&client, ("192.0.2.7", port)).await?;
     /// # let mut heard = String::new();
     /// # stream.read_to_string(&mut heard).await?;

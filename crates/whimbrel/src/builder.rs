@@ -38,7 +38,7 @@ use crate::shutdown::Shutdown;
 use crate::stack::StackOptions;
 use crate::stack_port::StackPort;
 use crate::ways::Ways;
-use crate::{PacketPort, Stack};
+use crate::{InvalidAddress, PacketPort, Stack, ToAddress};
 
 /// Configures a [`Stack`].
 ///
@@ -132,8 +132,8 @@ pub enum BuildError {
     #[error("a capture is no wire of a stack's: give tun:, tap:, packet: or unix:, or .mem(...)")]
     Capture,
     /// An invalid address.
-    #[error("{0:?} is no address: give one, as in 10.9.0.2 or fd09::2")]
-    Address(String),
+    #[error(transparent)]
+    Address(#[from] InvalidAddress),
     /// A source address that is not an address of the stack.
     #[error(transparent)]
     Source(#[from] NotLocal),
@@ -293,16 +293,28 @@ impl StackBuilder {
     }
 
     /// Adds an address with its prefix length (0 to 32 for IPv4, 0 to 128 for IPv6).
-    pub fn address(mut self, addr: &str, prefix_len: u8) -> Result<Self, BuildError> {
-        self.addresses.push(InterfaceAddress { addr: parse(addr)?, prefix_len });
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Address`]: the text is not an address.
+    pub fn address(mut self, addr: impl ToAddress, prefix_len: u8) -> Result<Self, BuildError> {
+        self.addresses.push(InterfaceAddress::new(addr.to_address()?, prefix_len));
         Ok(self)
     }
 
     /// Sets the source addresses that unbound connections use in turn, if they have the peer's family.
     /// Otherwise the route selects the source. Each address has its own ports, so that ten addresses
     /// allow ten times as many connections to one server. All must be addresses of the stack.
-    pub fn source_pool(mut self, addrs: &[&str]) -> Result<Self, BuildError> {
-        self.sources = addrs.iter().map(|addr| parse(addr)).collect::<Result<_, _>>()?;
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Address`]: a text is not an address.
+    pub fn source_pool<A: ToAddress>(
+        mut self,
+        addrs: impl IntoIterator<Item = A>,
+    ) -> Result<Self, BuildError> {
+        let addrs = addrs.into_iter().map(|addr| addr.to_address().map(Address::from));
+        self.sources = addrs.collect::<Result<_, _>>()?;
         Ok(self)
     }
 
@@ -322,7 +334,8 @@ impl StackBuilder {
         self
     }
 
-    /// Adds a route to those implied by addresses and wire.
+    /// Adds a route to those implied by addresses and wire:
+    /// `.route(Route::default_via("10.0.0.1".parse()?))`.
     pub fn route(mut self, route: Route) -> Self {
         self.routes.push(route);
         self
@@ -677,11 +690,6 @@ impl Wire {
         }
         Ok(TimeSource::Machine)
     }
-}
-
-fn parse(addr: &str) -> Result<Address, BuildError> {
-    let parsed = addr.parse::<std::net::IpAddr>();
-    parsed.map(Address::from).map_err(|_| BuildError::Address(addr.into()))
 }
 
 impl Stack {

@@ -94,7 +94,7 @@ impl CongestionNames {
         let number = self.names.iter().position(|known| **known == *name);
         let number = number.and_then(|number| u8::try_from(number).ok());
         number.map(Algorithm::of_number).ok_or_else(|| {
-            let error = UnknownAlgorithm { name: name.into(), known: self.names.to_vec() };
+            let error = UnknownAlgorithm::new(name, self.names.to_vec());
             io::Error::new(io::ErrorKind::NotFound, error)
         })
     }

@@ -143,7 +143,7 @@
 //! let [near_port, far_port] = [near_port, far_port].map(std::sync::Arc::new);
 //! tokio::spawn(carry(near_port.clone(), far_port.clone()));
 //! tokio::spawn(carry(far_port, near_port));
-//! assert_eq!(near.ping("10.0.0.2".parse()?).await?.hop_limit, 64);
+//! assert_eq!(near.ping("10.0.0.2").await?.hop_limit, 64);
 //! # Ok(())
 //! # }
 //! ```
@@ -224,6 +224,7 @@ mod split_owned;
 mod stack;
 mod stack_port;
 mod stream;
+mod to_address;
 mod udp;
 mod udp_cell;
 mod udp_port;
@@ -283,6 +284,7 @@ pub use split::{ReadHalf, WriteHalf};
 pub use split_owned::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
+pub use to_address::{InvalidAddress, ToAddress};
 pub use udp::{AnyUdpSocket, UdpSocket};
 pub use unclaimed::UnclaimedPackets;
 pub use whimbrel_base::packet::SoftError;
@@ -320,6 +322,7 @@ pub use whimbrel_wire::{Address, Ecn, Endpoint, Family, TrafficClass};
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync + 'static>() {}
     is_send_and_sync::<Stack>();
+    is_send_and_sync::<InvalidAddress>();
     is_send_and_sync::<StackBuilder>();
     is_send_and_sync::<PacketPort>();
     is_send_and_sync::<TcpListener>();

@@ -1,14 +1,13 @@
 //! Echo requests to other hosts or to the stack itself.
 
 use std::io;
-use std::net::IpAddr;
 
 use tokio::sync::oneshot;
 use whimbrel_stack::{Ping, Pong};
 
-use crate::Stack;
 use crate::mailbox::Request;
 use crate::ping_port::PingRequest;
+use crate::{Stack, ToAddress};
 
 impl Stack {
     /// Sends an echo request of 56 bytes to `addr` (`ping`) and waits at most one second for the reply.
@@ -31,13 +30,14 @@ impl Stack {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let (left, _right) = Stack::pair()?;
-    /// let pong = left.ping("10.0.0.2".parse()?).await?;
+    /// let pong = left.ping("10.0.0.2").await?;
     /// assert_eq!((pong.size, pong.hop_limit), (56, 64));
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn ping(&self, addr: IpAddr) -> io::Result<Pong> {
-        self.ping_with(Ping::new(addr.into())).await
+    pub async fn ping(&self, addr: impl ToAddress) -> io::Result<Pong> {
+        let addr = addr.to_address()?;
+        self.ping_with(Ping::new(addr)).await
     }
 
     /// Sends an echo request with the size, source, hop limit, time-out and fragmentation of `ping`.
@@ -48,7 +48,7 @@ impl Stack {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let (left, _right) = Stack::pair()?;
-    /// let mut ping = Ping::new("fd00::2".parse::<std::net::IpAddr>()?.into());
+    /// let mut ping = Ping::new("fd00::2".parse()?);
     /// ping.size = 8_000;
     /// ping.timeout = Duration::from_secs(5);
     /// assert_eq!(left.ping_with(ping).await?.size, 8_000);

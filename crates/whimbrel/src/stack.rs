@@ -73,6 +73,7 @@ pub(crate) struct StackOptions {
 
 /// Number of objects that a stack holds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Census {
     /// Records of all shards, added up.
     pub shards: ShardCensus,
@@ -271,6 +272,10 @@ impl Stack {
     /// device was deleted), a thread or task panicked, the runtime was shut down, or nothing of the
     /// stack is held any more. Every stream and listener then fails with the same error. The future
     /// itself does not keep the stack alive.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     ///
     /// ```
     /// # use whimbrel::{Stack, TcpListener};

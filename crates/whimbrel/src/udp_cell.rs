@@ -105,7 +105,7 @@ impl UdpCell {
             handle: None,
             local,
             peer: None,
-            options: SendOptions::USUAL,
+            options: SendOptions::new(),
             sizes: WantedSizes::default(),
             is_dirty: false,
             is_starved: false,

@@ -78,7 +78,8 @@ impl RouteOption {
             (false, Some(route)) => route.gateway,
             (false, None) => return Err(self.unreachable(own)),
         };
-        Ok(Route { network, prefix_len, gateway, metric: 0, metrics })
+        let route = Route::new(network.to_ip(), prefix_len).with_metrics(metrics);
+        Ok(gateway.map_or(route, |gateway| route.via(gateway.to_ip())))
     }
 
     /// True if it is this network, or a part of it.

@@ -44,20 +44,11 @@ fn hosts(network: &Network) -> Option<Hosts> {
 }
 
 fn shard(network: &Network) -> Result<Shard, ConfigError> {
-    let metrics = RouteMetrics::default();
-    let everywhere =
-        Route { network: network.local, prefix_len: 0, gateway: None, metric: 0, metrics };
+    let everywhere = Route::new(network.local.to_ip(), 0);
     Shard::new(ShardConfig {
         tunables: Tunables::default(),
         secrets: Secrets::from_seed(1),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu: network.mtu,
-            max_super: u32::from(network.mtu),
-            tx_checksum: false,
-            udp_segmentation: false,
-            steering: Steering::None,
-        },
+        capabilities: Capabilities::plain(Medium::Ip, network.mtu),
         addresses: vec![InterfaceAddress { addr: network.remote, prefix_len: network.prefix_len }],
         routes: vec![everywhere],
     })

@@ -21,7 +21,7 @@ use super::{Distribution, Measured, Moment, Series, Setup, Unit};
 pub(super) fn scene(rules: [Tunables; 2], load: LoadPlan, setup: &Setup) -> Scene {
     Scene {
         rules,
-        link: LinkConfig { delay: ONE_WAY, ..LinkConfig::default() },
+        link: LinkConfig::default().with_delay(ONE_WAY),
         load,
         repeat: Repeat::times(1, Duration::ZERO),
         limits: Limits { keep_alive: KeepAlive::AsAsked, ..Limits::default() },

@@ -94,6 +94,7 @@ impl Packets {
             Family::V4 => (self.ttl, self.tos),
             Family::V6 => (self.hop_limit, self.class),
         };
-        SendOptions { hop_limit, class, fragmenting: self.fragmenting }
+        let options = SendOptions::new().with_class(class).with_fragmenting(self.fragmenting);
+        hop_limit.map_or(options, |hop_limit| options.with_hop_limit(hop_limit))
     }
 }

@@ -20,8 +20,7 @@ use whimbrel_link::cut;
 use whimbrel_posix::{Errno, Fd, Sockets, TcpInfo};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, Route, RouteMetrics, RxFrame, Shard, ShardConfig,
-    TxBatch,
+    Capabilities, InterfaceAddress, Medium, Route, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Flow, SeqNum};
@@ -289,14 +288,7 @@ fn shard(network: &Network, tunables: Tunables) -> Result<Shard, ConfigError> {
         capabilities: Capabilities::plain(Medium::Ip, network.mtu),
         addresses: [InterfaceAddress { addr: network.local, prefix_len: network.prefix_len }]
             .to_vec(),
-        routes: [Route {
-            network: network.gateway,
-            prefix_len: 0,
-            gateway: Some(network.gateway),
-            metric: 0,
-            metrics: RouteMetrics::default(),
-        }]
-        .to_vec(),
+        routes: [Route::default_via(network.gateway.to_ip())].to_vec(),
     })
 }
 

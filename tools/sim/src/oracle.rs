@@ -160,7 +160,8 @@ fn play(scenario: &Scenario, pair: &mut Pair<Oracle>) -> Result<(), StuckRun> {
         let (shard, _) = pair.world.host_mut(host);
         while shard.poll_event().is_some() {}
         let census = shard.census();
-        let expected = Census { listeners: census.listeners, ..Census::default() };
+        let mut expected = Census::default();
+        expected.listeners = census.listeners;
         if census != expected {
             let why = format!("leaked: {census:?}");
             return Err(StuckRun { why, dump: pair.world.dump() });

@@ -4,7 +4,7 @@ use whimbrel_base::{Instant, Secrets};
 use whimbrel_link::{LinkConfig, LinkState};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, Route, RouteMetrics, Shard, ShardConfig, Steering,
+    Capabilities, InterfaceAddress, Medium, Route, RouteMetrics, Shard, ShardConfig,
 };
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family};
@@ -129,23 +129,16 @@ pub fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     let addresses = [address(Family::V4, 24), address(Family::V6, 64)];
     let addresses: Vec<_> =
         addresses.into_iter().filter(|it| it.addr.is_v4() || mtu >= V6_LEAST_MTU).collect();
-    let route = |own: &InterfaceAddress| Route {
-        network: own.addr,
-        prefix_len: own.prefix_len,
-        gateway: None,
-        metric: 0,
-        metrics: config.metrics[place],
+    let route = |own: &InterfaceAddress| {
+        Route::new(own.addr.to_ip(), own.prefix_len).with_metrics(config.metrics[place])
     };
+    let plain = Capabilities::plain(Medium::Ip, mtu);
     Shard::new(ShardConfig {
         tunables: config.tunables[place].clone(),
         secrets: Secrets::from_seed(config.seed.wrapping_mul(2) + u64::from(number)),
-        capabilities: Capabilities {
-            medium: Medium::Ip,
-            mtu,
-            max_super: if offload == Offload::Full { 65_535 } else { u32::from(mtu) },
-            tx_checksum: offload == Offload::Full,
-            udp_segmentation: false,
-            steering: Steering::None,
+        capabilities: match offload {
+            Offload::Full => plain.with_segmentation(65_535),
+            _ => plain,
         },
         routes: addresses.iter().map(route).collect(),
         addresses,

@@ -28,6 +28,7 @@ pub enum TunableError {
 /// A value that a tunable may not have.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{name}={value}: give {accepted}, as in {example}{consequence}")]
+#[non_exhaustive]
 pub struct InvalidTunable {
     /// The tunable, by the name that was used.
     pub name: String,

@@ -28,7 +28,7 @@ impl Port for Reporter {
 
 #[test]
 fn handshake_takes_link_delay_and_wakes_both_workers() {
-    let delay = |delay| LinkConfig { delay, ..LinkConfig::default() };
+    let delay = |delay| LinkConfig::default().with_delay(delay);
     let (there, back) = (delay(Duration::from_millis(30)), delay(Duration::from_millis(20)));
     let (client, server) = MemWire::pair(there, back, 1).unwrap();
     let clock = client.clock();

@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use whimbrel_base::Secrets;
+use whimbrel_stack::Steering;
 use whimbrel_stack::{Event, InterfaceAddress, Recv, ShardConfig};
 use whimbrel_wire::{Address, Endpoint};
 
@@ -117,7 +118,7 @@ fn pairs(link: &str, done: &[Stop], time: MemTime) -> Vec<MemPair<Caller, Echo>>
     let link: LinkConfig = link.parse().unwrap();
     let hosts = (0..SHARDS).zip(done).map(|(queue, done)| {
         let steering = Steering::Computable { queue, queues: SHARDS };
-        let capabilities = Capabilities { steering, ..mem_capabilities(&link) };
+        let capabilities = mem_capabilities(&link).with_steering(steering);
         let caller = Caller { done: done.clone(), heard: Vec::new(), at: Instant::ZERO };
         let mut server = shard_of(2, capabilities);
         server.listen(Endpoint::new(address(2), 7), 4).unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 
-use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, ShardConfig, Steering};
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, ShardConfig};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::Address;
 
@@ -133,14 +133,7 @@ fn shard() -> Shard {
     .unwrap()
 }
 
-const CAPABILITIES: Capabilities = Capabilities {
-    medium: Medium::Ip,
-    mtu: 1500,
-    max_super: 65_535,
-    tx_checksum: true,
-    udp_segmentation: false,
-    steering: Steering::None,
-};
+const CAPABILITIES: Capabilities = Capabilities::plain(Medium::Ip, 1_500).with_segmentation(65_535);
 
 #[test]
 fn an_idle_worker_sleeps_until_it_is_stopped() {

@@ -88,11 +88,19 @@ pub enum AddError {
 /// No algorithm has this name.
 #[derive(Clone, PartialEq, Eq, thiserror::Error, Debug)]
 #[error("no congestion control is named {name:?}: give one of {}", known.join(", "))]
+#[non_exhaustive]
 pub struct UnknownAlgorithm {
     /// The name that was given.
     pub name: Box<str>,
     /// Those that there are.
     pub known: Vec<Box<str>>,
+}
+
+impl UnknownAlgorithm {
+    /// Creates the error for `name`, where `known` are all that there are.
+    pub fn new(name: &str, known: Vec<Box<str>>) -> Self {
+        Self { name: name.into(), known }
+    }
 }
 
 impl Algorithms {

@@ -5,6 +5,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Key, SipHasher24};
@@ -30,9 +31,9 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// 56 bytes, awaited for a second.
-    pub const fn new(to: Address) -> Self {
-        let (size, timeout) = (56, Duration::from_secs(1));
+    /// 56 bytes to this host, awaited for a second.
+    pub fn new(to: IpAddr) -> Self {
+        let (to, size, timeout) = (to.into(), 56, Duration::from_secs(1));
         Self { to, source: None, size, hop_limit: None, fragmenting: Fragmenting::Allowed, timeout }
     }
 }

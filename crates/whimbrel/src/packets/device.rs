@@ -11,7 +11,7 @@ use whimbrel_base::packet::TxSegment;
 use whimbrel_io::device::{AnyDevice, MAX_BURST, boxed};
 use whimbrel_io::{Device, DeviceCounters, TxOutcome, Waker};
 use whimbrel_link::cut;
-use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_stack::{Capabilities, Medium, RxFrame, TxBatch};
 
 use super::PacketQueues;
 
@@ -81,15 +81,8 @@ impl Device for PacketDevice {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            medium: Medium::Ip,
-            mtu: self.queues().mtu(),
-            // Segmented here, where data is copied anyway: a packet is one piece.
-            max_super: u16::MAX.into(),
-            tx_checksum: true,
-            udp_segmentation: false,
-            steering: Steering::None,
-        }
+        // Segmented here, where data is copied anyway: a packet is one piece.
+        Capabilities::plain(Medium::Ip, self.queues().mtu()).with_segmentation(u16::MAX.into())
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {

@@ -46,14 +46,8 @@ impl UdpSocket {
     /// let (inner, outer) = mem_wire(Default::default(), Default::default(), 1)?;
     /// let gateway = Stack::builder().mem(outer).address("10.0.0.1", 24)?.any_address().build()?;
     /// tokio::spawn(intercept(UdpSocket::bind_any(&gateway).await?));
-    /// # let route = whimbrel::Route {
-    /// #     network: whimbrel::Address::from_v4_bytes([0; 4]),
-    /// #     prefix_len: 0,
-    /// #     gateway: None,
-    /// #     metric: 0,
-    /// #     metrics: Default::default(),
-    /// # };
-    /// # let client = Stack::builder().mem(inner).address("10.0.0.2", 24)?.route(route).build()?;
+    /// # let client = Stack::builder().mem(inner).address("10.0.0.2", 24)?;
+    /// # let client = client.route(whimbrel::Route::default_via("10.0.0.1".parse()?)).build()?;
     /// # let asks = UdpSocket::bind(&client, "0.0.0.0:0").await?;
     /// # asks.connect("192.0.2.7:53").await?;
     /// # asks.send(b"whimbrel").await?;
@@ -195,6 +189,5 @@ impl fmt::Debug for AnyUdpSocket {
 
 fn between(from: SocketAddr, to: SocketAddr) -> SendTo {
     let from = endpoint(from);
-    let (source, source_port) = (Some(from.addr), Some(from.port));
-    SendTo { source, source_port, ..SendTo::peer(endpoint(to)) }
+    SendTo::peer(endpoint(to)).with_source(from.addr).with_source_port(from.port)
 }

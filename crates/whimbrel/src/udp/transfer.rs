@@ -259,7 +259,9 @@ impl UdpSocket {
             let whole = self.mailbox.ways().judge(&mut state.judged, to)?;
             send.judge_size(buf.len(), to.addr.family(), options.fragmenting, || whole)
                 .map_err(fault::udp)?;
-            state.leave(buf, SendTo { to: Some(to), options: Some(options), ..*send })?
+            let mut complete = send.with_options(options);
+            complete.to = Some(to);
+            state.leave(buf, complete)?
         };
         self.do_post(post);
         Ok(buf.len())

@@ -1,18 +1,13 @@
+use whimbrel_udp::Arrived;
 use whimbrel_wire::{Address, Endpoint, TrafficClass};
 
 use super::*;
 
 fn received(len: usize) -> Received {
     let end = Endpoint::new(Address::from_v4_bytes([10, 0, 0, 1]), 53);
-    let data = Bytes::from(vec![7; len]);
-    Received {
-        from: end,
-        to: end,
-        data,
-        class: TrafficClass(0),
-        hop_limit: 64,
-        dont_fragment: true,
-    }
+    let (from, to, data) = (end, end, &vec![7; len]);
+    let (class, hop_limit, dont_fragment) = (TrafficClass(0), 64, true);
+    Received::of(&Arrived { from, to, data, class, hop_limit, dont_fragment })
 }
 
 #[test]

@@ -52,8 +52,7 @@ impl Dialled {
 }
 
 fn route(network: &str) -> Route {
-    let network = Address::from(network.parse::<std::net::IpAddr>().unwrap());
-    Route { network, prefix_len: 0, gateway: None, metric: 0, metrics: RouteMetrics::default() }
+    Route::new(network.parse().unwrap(), 0)
 }
 
 /// Returns the results of `dials` and of the task that decides.

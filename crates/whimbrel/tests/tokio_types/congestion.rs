@@ -53,10 +53,8 @@ async fn connected(world: &World, socket: impl FnOnce(&TcpSocket)) -> (String, T
 }
 
 fn route(builder: &StackBuilder, name: &str) -> Route {
-    let congestion = Some(builder.congestion_control(name).unwrap());
-    let network = "10.0.0.0".parse::<std::net::IpAddr>().unwrap().into();
-    let metrics = RouteMetrics { congestion, ..RouteMetrics::default() };
-    Route { network, prefix_len: 24, gateway: None, metric: 0, metrics }
+    let metrics = RouteMetrics::new().with_congestion(builder.congestion_control(name).unwrap());
+    Route::new("10.0.0.0".parse().unwrap(), 24).with_metrics(metrics)
 }
 
 #[tokio::test]

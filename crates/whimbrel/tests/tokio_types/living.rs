@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use whimbrel::{Ping, Route, RouteMetrics, Stack, TcpListener, TcpSocket, TcpStream, UdpSocket};
+use whimbrel::{Ping, Route, Stack, TcpListener, TcpSocket, TcpStream, UdpSocket};
 
 use crate::world::{World, pair, text, until};
 
@@ -86,10 +86,7 @@ async fn a_route_that_is_added_leads_and_one_that_is_removed_does_not() {
     let listener = TcpListener::bind(&server, "192.0.2.1:7").await.unwrap();
     let error = TcpStream::connect(&client, "192.0.2.1:7").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NetworkUnreachable);
-    let gateway = Some(ip("10.0.0.1").into());
-    let network = ip("192.0.2.0").into();
-    let metrics = RouteMetrics::default();
-    let route = Route { network, prefix_len: 24, gateway, metric: 0, metrics };
+    let route = Route::new(ip("192.0.2.0"), 24).via(ip("10.0.0.1"));
     client.add_route(route).await.unwrap();
     assert_eq!(client.add_route(route).await.unwrap_err().kind(), ErrorKind::AlreadyExists);
     let (there, here) = tokio::join!(TcpStream::connect(&client, "192.0.2.1:7"), listener.accept());
@@ -98,7 +95,7 @@ async fn a_route_that_is_added_leads_and_one_that_is_removed_does_not() {
     let error = TcpStream::connect(&client, "192.0.2.1:7").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NetworkUnreachable);
     assert_eq!(client.remove_route(route).await.unwrap_err().kind(), ErrorKind::NotFound);
-    let nowhere = Route { gateway: Some(ip("198.51.100.1").into()), ..route };
+    let nowhere = route.via(ip("198.51.100.1"));
     let error = client.add_route(nowhere).await.unwrap_err();
     assert!(error.to_string().contains("not on a directly connected network"), "{error}");
 }
@@ -175,7 +172,7 @@ async fn a_stack_pings_others_and_itself_and_is_told_why_not() {
         let world = World::of_shards(shards, shards);
         for host in ["10.0.0.1", "10.0.0.2", "127.0.0.1", "::1"] {
             for size in [56, 8_000] {
-                let mut ping = Ping::new(ip(host).into());
+                let mut ping = Ping::new(ip(host));
                 (ping.size, ping.timeout) = (size, Duration::from_secs(10));
                 let pong = world.client.ping_with(ping).await.unwrap();
                 assert_eq!((pong.from, pong.size), (ip(host).into(), size.into()));

@@ -28,7 +28,7 @@ async fn inside() {
     for (ours, kernels) in [("10.9.0.2", "10.9.0.1"), ("fd09::2", "fd09::1")] {
         let said = run(&format!("ping -n -c 2 -W 5 -s 8000 {ours}")).await;
         assert!(said.contains(" 0% packet loss") && said.contains("8008 bytes"), "{said}");
-        let mut ping = Ping::new(ip(kernels).into());
+        let mut ping = Ping::new(ip(kernels));
         (ping.size, ping.timeout) = (8_000, Duration::from_secs(5));
         let pong = stack.ping_with(ping).await.unwrap();
         assert_eq!((pong.size, pong.hop_limit), (8_000, 64));

@@ -144,7 +144,7 @@ async fn reply_uses_queried_address_and_given_options() {
         let asked: SocketAddr = ask.parse().unwrap();
         assert_eq!(SocketAddr::from(query.to), asked);
         assert_eq!((query.hop_limit, query.class), (3, TrafficClass(0x20)));
-        let send = SendTo { source: Some(query.to.addr), ..SendTo::peer(query.from) };
+        let send = SendTo::peer(query.from).with_source(query.to.addr);
         server.send_datagram(b"!", &send).await.unwrap();
         let mut buf = [0; 4];
         assert_eq!(client.recv_from(&mut buf).await.unwrap(), (1, asked));

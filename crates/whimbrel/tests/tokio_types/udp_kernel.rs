@@ -66,7 +66,7 @@ async fn story(stack: &whimbrel::Stack) -> Vec<String> {
     say(&mut said, "too long", uncut.send_to(&[0; 1_473], "10.9.1.1:9").await);
     say(&mut said, "fits", uncut.send_to(&[0; 1_472], "10.9.1.1:9").await);
     let to = whimbrel::Endpoint::from("10.9.1.1:9".parse::<std::net::SocketAddr>().unwrap());
-    let cut = |segment| SendTo { segment: Some(segment), ..SendTo::peer(to) };
+    let cut = |segment| SendTo::peer(to).with_segment(segment);
     say(&mut said, "segments", uncut.send_datagram(&[0; 4_000], &cut(1_000)).await);
     say(&mut said, "one segment", uncut.send_datagram(&[0; 1_000], &cut(2_000)).await);
     let long = uncut.send_datagram(&[0; 4_000], &cut(1_473)).await;
@@ -205,20 +205,15 @@ async fn server_does_not_fail_for_one_gone_client() {
 async fn route_change_is_known_to_next_call() {
     let world = World::new();
     let server = UdpSocket::bind(&world.server, "10.0.0.1:7").await.unwrap();
-    let route = whimbrel::Route {
-        network: whimbrel::Address::from_v4_bytes([192, 0, 2, 0]),
-        prefix_len: 24,
-        gateway: Some(whimbrel::Address::from_v4_bytes([10, 0, 0, 2])),
-        metric: 0,
-        metrics: Default::default(),
-    };
+    let network = whimbrel::Route::new("192.0.2.0".parse().unwrap(), 24);
+    let route = network.via("10.0.0.2".parse().unwrap());
     for _ in 0..3 {
         assert!(server.send_to(b"x", "192.0.2.1:9").await.is_err());
         world.server.add_route(route).await.unwrap();
         server.send_to(b"x", "192.0.2.1:9").await.unwrap();
         world.server.remove_route(route).await.unwrap();
     }
-    let near = "10.0.0.1".parse().unwrap();
+    let near = "10.0.0.1";
     server.send_to(b"x", "10.0.0.9:9").await.unwrap();
     world.server.remove_address(near).await.unwrap();
     assert!(server.send_to(b"x", "10.0.0.9:9").await.is_err());

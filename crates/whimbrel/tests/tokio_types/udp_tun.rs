@@ -93,7 +93,7 @@ async fn segments() {
         let before = frames();
         for (len, each) in [(60_000, 1_200), (60_001, 1_200), (64 * 100, 100), (1_000, 1_200)] {
             let data = text(len);
-            let send = SendTo { segment: Some(each), ..SendTo::CONNECTED };
+            let send = SendTo::CONNECTED.with_segment(each);
             own.send_datagram(&data, &send).await.unwrap();
             for datagram in data.chunks(each.into()) {
                 let received = kernel.recv(&mut buf).await.unwrap();
@@ -109,7 +109,7 @@ async fn segments() {
             }
         }
         assert!(whole.contains(&(frames() - before)), "{} frames", frames() - before);
-        let too_long = SendTo { segment: Some(1_500), ..SendTo::CONNECTED };
+        let too_long = SendTo::CONNECTED.with_segment(1_500);
         let error = own.send_datagram(&text(3_000), &too_long).await.unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
     }

@@ -7,7 +7,7 @@ use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, MemPair, MemTime, Port, Stop, entropy};
 use whimbrel_link::{LinkConfig, LinkCounters, Waits};
-use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
+use whimbrel_stack::{InterfaceAddress, Medium, Shard, ShardConfig, Steering};
 use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, ServerPort, Watcher};
@@ -150,7 +150,7 @@ fn shard(
         tunables: own.unwrap_or(&setup.rules).tunables.clone(),
         // Only this process could guess the keys.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
-        capabilities: Capabilities { steering, ..mem_capabilities(link) },
+        capabilities: mem_capabilities(link).with_steering(steering),
         addresses,
         routes,
     })

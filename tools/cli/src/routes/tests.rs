@@ -10,17 +10,16 @@ fn addr(text: &str) -> Address {
 fn every_metric_is_read_with_its_unit() {
     let text = "10.0.0.0/24,mtu=1400,advmss=1300,initcwnd=20,initrwnd=30,rtt=70ms,ssthresh=1M,\
                 sendpipe=64k,recvpipe=16k,congestion=reno";
-    let metrics = RouteMetrics {
-        mtu: Some(1_400),
-        advmss: Some(1_300),
-        initcwnd: Some(20),
-        initrwnd: Some(30),
-        rtt: Some(Duration::from_millis(70)),
-        ssthresh: Some(1 << 20),
-        sendpipe: Some(64 << 10),
-        recvpipe: Some(16 << 10),
-        congestion: Some(Algorithm::RENO),
-    };
+    let metrics = RouteMetrics::new()
+        .with_mtu(1_400)
+        .with_advmss(1_300)
+        .with_initcwnd(20)
+        .with_initrwnd(30)
+        .with_rtt(Duration::from_millis(70))
+        .with_ssthresh(1 << 20)
+        .with_sendpipe(64 << 10)
+        .with_recvpipe(16 << 10)
+        .with_congestion(Algorithm::RENO);
     let route = parse(text).unwrap();
     assert_eq!((route.network, route.prefix_len), (addr("10.0.0.0"), 24));
     assert_eq!(route.metrics, metrics);
@@ -73,13 +72,7 @@ fn invalid_route_is_refused_with_valid_form() {
 #[test]
 fn route_uses_the_existing_gateway() {
     let own = [InterfaceAddress { addr: addr("10.9.0.2"), prefix_len: 24 }];
-    let default = Route {
-        network: addr("0.0.0.0"),
-        prefix_len: 0,
-        gateway: Some(addr("10.9.0.1")),
-        metric: 0,
-        metrics: RouteMetrics::default(),
-    };
+    let default = Route::default_via(addr("10.9.0.1").to_ip());
     let known = |text, routes: &[Route]| known(&[parse(text).unwrap()], &own, routes);
     let gateway = |text| known(text, &[default]).unwrap()[0].gateway;
     assert_eq!(gateway("192.0.2.0/24,initcwnd=20"), Some(addr("10.9.0.1")));

@@ -200,44 +200,7 @@ pub(super) fn log(LogLines { written, lost }: LogLines) -> String {
 
 /// Memory of a stack in addition to TIME-WAIT; empty if none.
 pub(crate) fn left_over(census: &Census) -> String {
-    let Census {
-        connections,
-        syn_entries,
-        time_wait,
-        destinations: _,
-        buffers,
-        flows,
-        timers,
-        replies,
-        looped,
-        pings,
-        listeners,
-        fast_opens,
-        // Fragments go by themselves, as TIME-WAIT does.
-        fragmented: _,
-        fragment_bytes: _,
-        udp_sockets,
-        udp_unsent,
-        other_addresses,
-        pending_dials,
-    } = *census;
-    let kinds = [
-        (connections, "connections"),
-        (syn_entries, "half-open entries"),
-        (buffers, "buffers"),
-        (flows.saturating_sub(time_wait), "flows"),
-        (timers, "timers"),
-        (replies, "replies"),
-        (looped, "packets to itself"),
-        (pings, "echo requests"),
-        (listeners, "listeners"),
-        (fast_opens, "handshakes of Fast Open"),
-        (udp_sockets, "UDP sockets"),
-        (udp_unsent, "unsent datagrams"),
-        (other_addresses.saturating_sub(time_wait), "addresses of others"),
-        (pending_dials, "handshakes that wait for a decision"),
-    ];
-    let kinds = kinds.iter().filter(|(count, _)| *count > 0);
+    let kinds = census.remaining();
     kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
 }
 

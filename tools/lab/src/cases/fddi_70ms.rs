@@ -141,21 +141,19 @@ fn measure(setup: &Setup, go_on: GoOn<'_>) -> Result<Measured, String> {
 
 fn plan(setup: &Setup) -> PathPlan {
     let values = &setup.values;
-    let link = LinkConfig {
-        rate: Some(LINE),
-        delay: values.time("delay"),
-        host_delay: values.time("host-delay"),
-        mtu: MTU,
-        queue: QueueLimit::Bdp(1_000),
-        ..LinkConfig::default()
-    };
+    let mut link = LinkConfig::default().with_rate(LINE).with_delay(values.time("delay"));
+    link.host_delay = values.time("host-delay");
+    let link = link.with_mtu(MTU).with_queue(QueueLimit::Bdp(1_000));
     let some = |name| Some(values.of_name(name) as u32).filter(|bytes| *bytes > 0);
     let size = some("window").map_or(BufferSize::Auto, BufferSize::Asked);
     let asked = SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
-    let route = some("route");
+    let pipe = some("route");
+    let metrics = pipe.map_or(RouteMetrics::new(), |bytes| {
+        RouteMetrics::new().with_sendpipe(bytes).with_recvpipe(bytes)
+    });
     PathPlan {
         tunables: setup.rules.clone(),
-        metrics: [RouteMetrics { sendpipe: route, recvpipe: route, ..RouteMetrics::default() }; 2],
+        metrics: [metrics; 2],
         options: [asked; 2],
         bytes: Some(values.of_name("bytes") as u64),
         seed: setup.seed,

@@ -139,9 +139,9 @@ impl Datagrams {
             Err(errno) => return Outcome::fail(errno),
         };
         let to = to.or_else(|| cx.shard.udp().remote(handle));
-        let options = to.map(|to| self.packets.options_to(&to.addr));
-        let segment = (self.packets.segment > 0).then_some(self.packets.segment);
-        let send = SendTo { to, segment, options, ..SendTo::CONNECTED };
+        let mut send = to.map_or(SendTo::CONNECTED, SendTo::peer);
+        send.options = to.map(|to| self.packets.options_to(&to.addr));
+        send.segment = (self.packets.segment > 0).then_some(self.packets.segment);
         let len = out.rest.len();
         match cx.shard.udp_send(handle, out.rest.clone(), &send) {
             Ok(()) => {

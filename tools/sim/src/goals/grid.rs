@@ -88,12 +88,8 @@ impl Cell {
     }
 
     fn measure(&self, go_on: GoOn<'_>) -> Result<Figure, String> {
-        let link = LinkConfig {
-            rate: Some(self.rate),
-            delay: self.rtt / 2,
-            queue: QueueLimit::Bdp(1_000),
-            ..LinkConfig::default()
-        };
+        let link = LinkConfig::default().with_rate(self.rate).with_delay(self.rtt / 2);
+        let link = link.with_queue(QueueLimit::Bdp(1_000));
         let (from, apart) = (self.begins(), self.lasts());
         let plan = PathPlan {
             tunables: rules(self.algorithm)?,

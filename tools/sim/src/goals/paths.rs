@@ -31,7 +31,7 @@ pub fn paths() -> Vec<Line> {
 /// A path of 70 ms at 100 Mb/s over FDDI, which a buffer of the wrong size fills to a fifth.
 fn report() -> impl Iterator<Item = Line> {
     let small = SocketOptions { recv_size: (64 << 10).into(), ..SocketOptions::default() };
-    let pipe = RouteMetrics { recvpipe: Some(16 << 10), ..RouteMetrics::default() };
+    let pipe = RouteMetrics::new().with_recvpipe(16 << 10);
     let nothing = (<_>::default(), <_>::default());
     let known =
         [("", nothing), ("/recv-64k", (small, nothing.1)), ("/route-16k", (nothing.0, pipe))];
@@ -88,8 +88,7 @@ fn by_those_rules(
     let link = link(&format!("rate=100M,delay={}ms,mtu=4352,queue=1000000p", round_trip / 2))?;
     let size = BufferSize::Asked(1 << 20);
     let asked = SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
-    let (sendpipe, recvpipe) = (Some(window), Some(window));
-    let pipes = RouteMetrics { sendpipe, recvpipe, ..RouteMetrics::default() };
+    let pipes = RouteMetrics::new().with_sendpipe(window).with_recvpipe(window);
     let mut plan = plan(link, Some("reno"), [0, 300])?;
     (plan.options, plan.metrics, plan.bytes) = ([asked; 2], [pipes; 2], Some(bytes));
     plan.tunables.buffers = BufferPolicy::Route;

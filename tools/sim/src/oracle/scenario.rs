@@ -83,8 +83,7 @@ impl Scenario {
         self.narrows.clear();
         self.shared.patience = RetryPolicy::Endless;
         for (link, mtu) in self.links.iter_mut().zip(self.mtu) {
-            let LinkConfig { delay, queue, .. } = *link;
-            *link = LinkConfig { delay, mtu, queue, ..LinkConfig::default() };
+            *link = perfect(link, mtu);
         }
         for rules in &mut self.tunables {
             rules.delayed_ack = rules.delayed_ack.min(Duration::from_millis(40));
@@ -110,10 +109,7 @@ impl Scenario {
 
     /// True if the links neither lose nor delay anything, and no application closes early.
     pub(super) fn is_perfect(&self) -> bool {
-        let perfect = |(link, mtu): (&LinkConfig, u16)| {
-            let LinkConfig { delay, queue, .. } = *link;
-            *link == LinkConfig { delay, mtu, queue, ..LinkConfig::default() }
-        };
+        let perfect = |(link, mtu): (&LinkConfig, u16)| *link == perfect(link, mtu);
         // With the longest round trip, 120 ms, this stays below the least time-out.
         let prompt = |rules: &Tunables| rules.delayed_ack <= Duration::from_millis(40);
         let undisturbed = self.outages.is_empty()
@@ -234,9 +230,10 @@ fn draw_link(chance: &mut Rng, mtu: u16) -> LinkConfig {
     let delay = Duration::from_micros(chance.u64(10..=60_000));
     let rate = [None, Some(chance.u64(500_000..=100_000_000))][chance.usize(..2)];
     let queue = QueueLimit::Packets(chance.u32(4..=200));
-    let good = LinkConfig { rate, delay, queue, mtu, ..LinkConfig::default() };
+    let mut link = LinkConfig::default().with_delay(delay).with_queue(queue).with_mtu(mtu);
+    link.rate = rate;
     if chance.bool() {
-        return good;
+        return link;
     }
     let some = |chance: &mut Rng, most: u32| {
         let often = chance.bool();
@@ -248,15 +245,18 @@ fn draw_link(chance: &mut Rng, mtu: u16) -> LinkConfig {
         loss: Probability::from_percent(80),
     };
     let extra = Duration::from_micros(chance.u64(100..=50_000));
-    LinkConfig {
-        jitter: Duration::from_micros(chance.u64(0..=10_000)),
-        loss: some(chance, 100_000),
-        burst_loss: chance.bool().then_some(burst),
-        reorder: chance.bool().then_some(Reorder { chance: some(chance, 100_000), extra }),
-        duplicate: some(chance, 50_000),
-        corrupt: some(chance, 50_000),
-        ..good
-    }
+    link.jitter = Duration::from_micros(chance.u64(0..=10_000));
+    link.loss = some(chance, 100_000);
+    link.burst_loss = chance.bool().then_some(burst);
+    link.reorder = chance.bool().then_some(Reorder { chance: some(chance, 100_000), extra });
+    link.duplicate = some(chance, 50_000);
+    link.corrupt = some(chance, 50_000);
+    link
+}
+
+/// A link of the same delay and queue, without a rate, losses and the like.
+fn perfect(link: &LinkConfig, mtu: u16) -> LinkConfig {
+    LinkConfig::default().with_delay(link.delay).with_queue(link.queue).with_mtu(mtu)
 }
 
 /// One scenario in three has a narrower path for a while, most likely during repairs.

@@ -113,7 +113,9 @@ impl Siege {
             Some(each @ 1..) => (0..len).map(|at| byte(at % each)).collect(),
             _ => Bytes::from(content(len)),
         };
-        let send = SendTo { to, source, source_port, segment, options };
+        let mut send = to.map_or(SendTo::CONNECTED, SendTo::peer);
+        (send.source, send.source_port) = (source, source_port);
+        (send.segment, send.options) = (segment, options);
         for _ in 0..1 + script.below(16) / 12 * 40 {
             let _ = self.shard.udp_send(socket, data.clone(), &send);
         }
@@ -243,9 +245,9 @@ fn size(script: &mut Script<'_>) -> usize {
 }
 
 fn options(script: &mut Script<'_>) -> SendOptions {
-    SendOptions {
-        hop_limit: script.rarely(2).then(|| script.u8()),
-        class: TrafficClass(script.u8()),
-        fragmenting: script.one_of(&[Fragmenting::Allowed, Fragmenting::Refused]),
-    }
+    let mut options = SendOptions::new();
+    options.hop_limit = script.rarely(2).then(|| script.u8());
+    options.class = TrafficClass(script.u8());
+    options.fragmenting = script.one_of(&[Fragmenting::Allowed, Fragmenting::Refused]);
+    options
 }

@@ -4,8 +4,7 @@ use std::net::Ipv6Addr;
 
 use whimbrel_base::Secrets;
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, PROFILES, Route, RouteMetrics, Shard, ShardConfig,
-    Steering,
+    Capabilities, InterfaceAddress, Medium, PROFILES, Route, Shard, ShardConfig, Steering,
 };
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family, MacAddress};
@@ -47,20 +46,17 @@ impl FuzzedHost {
         }
         let families: &[Family] =
             if mtu < 1_280 { &[Family::V4] } else { &[Family::V4, Family::V6] };
+        let medium = if ethernet { Medium::Ethernet { mac: OUR_MAC } } else { Medium::Ip };
+        let capabilities = Capabilities::plain(medium, mtu).with_steering(match script.rarely(8) {
+            true => Steering::Computable { queue: 0, queues: 2 },
+            false => Steering::None,
+        });
         let shard = Shard::new(ShardConfig {
             tunables,
             secrets: Secrets::from_seed(1),
-            capabilities: Capabilities {
-                medium: if ethernet { Medium::Ethernet { mac: OUR_MAC } } else { Medium::Ip },
-                mtu,
-                max_super: if offload { 65_535 } else { u32::from(mtu) },
-                tx_checksum: offload,
-                udp_segmentation: offload,
-                steering: if script.rarely(8) {
-                    Steering::Computable { queue: 0, queues: 2 }
-                } else {
-                    Steering::None
-                },
+            capabilities: match offload {
+                true => capabilities.with_segmentation(65_535).with_udp_segmentation(),
+                false => capabilities,
             },
             addresses: families.iter().flat_map(|family| own_addresses(*family)).collect(),
             routes: families.iter().flat_map(|family| routes(*family)).collect(),
@@ -119,13 +115,6 @@ fn own_addresses(family: Family) -> [InterfaceAddress; 2] {
 }
 
 fn routes(family: Family) -> [Route; 2] {
-    let network = unspecified(family);
-    let by = |which| Some(router(family, which));
-    [0, 1].map(|which| Route {
-        network,
-        prefix_len: 0,
-        gateway: by(which),
-        metric: u32::from(which),
-        metrics: RouteMetrics::default(),
-    })
+    let by = |which| Route::default_via(router(family, which).to_ip());
+    [0, 1].map(|which| by(which).with_metric(u32::from(which)))
 }

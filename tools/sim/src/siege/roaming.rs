@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use whimbrel_stack::ip::Unreachable;
-use whimbrel_stack::{
-    Answer, Event, InterfaceAddress, ListenerId, Ping, Route, RouteMetrics, SynHandle,
-};
+use whimbrel_stack::{Answer, Event, InterfaceAddress, ListenerId, Ping, Route, SynHandle};
 use whimbrel_tcp::conn::SocketOptions;
 use whimbrel_wire::{Address, Endpoint, Family};
 
@@ -172,13 +170,10 @@ impl Siege {
         let lens = if family == Family::V4 { [0, 32] } else { [0, 128] };
         let prefix_len = script.one_of(&lens);
         let to = fuzzed_host::peer(family, script.u8());
-        let route = Route {
-            network: if prefix_len == 0 { fuzzed_host::unspecified(family) } else { to },
-            prefix_len,
-            gateway: script.rarely(2).then(|| fuzzed_host::router(family, script.u8())),
-            metric: u32::from(script.u8() % 4),
-            metrics: RouteMetrics::default(),
-        };
+        let network = if prefix_len == 0 { fuzzed_host::unspecified(family) } else { to };
+        let mut route = Route::new(network.to_ip(), prefix_len);
+        route.gateway = script.rarely(2).then(|| fuzzed_host::router(family, script.u8()));
+        let route = route.with_metric(u32::from(script.u8() % 4));
         let _ = if script.rarely(2) {
             self.shard.add_route(route)
         } else {
@@ -214,7 +209,7 @@ impl Siege {
         } else {
             fuzzed_host::peer(family, script.u8())
         };
-        let mut ping = Ping::new(to);
+        let mut ping = Ping::new(to.to_ip());
         ping.size = script.one_of(&[56, 0, 8, 1_472, 8_000, 65_507, u16::MAX]);
         ping.timeout = Duration::from_millis(u64::from(script.u16()));
         let _ = self.shard.ping(&ping);

@@ -111,17 +111,7 @@ fn informed(
 }
 
 const SIDES: [Knows; 2] = [Knows::Client, Knows::Server];
-const NOTHING: RouteMetrics = RouteMetrics {
-    mtu: None,
-    advmss: None,
-    initcwnd: None,
-    initrwnd: None,
-    rtt: None,
-    ssthresh: None,
-    sendpipe: None,
-    recvpipe: None,
-    congestion: None,
-};
+const NOTHING: RouteMetrics = RouteMetrics::new();
 /// Of a full segment on the link, with timestamps.
 const MSS: u32 = 1_448;
 const KIB: u32 = 1 << 10;
@@ -130,10 +120,10 @@ const MS: Duration = Duration::from_millis(1);
 #[test]
 fn route_mtu_bounds_segments_both_ways_up_to_link_mtu() {
     for knows in SIDES {
-        let mut narrow = Connected::new(knows, RouteMetrics { mtu: Some(600), ..NOTHING });
+        let mut narrow = Connected::new(knows, RouteMetrics::new().with_mtu(600));
         let [own, other] = narrow.snapshots();
         assert_eq!((own.advertised_mss, own.mss, other.mss), (560, 548, 548), "{knows:?}");
-        let mut wide = Connected::new(knows, RouteMetrics { mtu: Some(9_000), ..NOTHING });
+        let mut wide = Connected::new(knows, RouteMetrics::new().with_mtu(9_000));
         let [own, other] = wide.snapshots();
         assert_eq!((own.advertised_mss, own.mss, other.mss), (1_460, 1_448, 1_448), "{knows:?}");
     }
@@ -142,7 +132,7 @@ fn route_mtu_bounds_segments_both_ways_up_to_link_mtu() {
 #[test]
 fn the_mtu_of_a_route_counts_for_both_families() {
     for (over, mss) in BOTH.into_iter().zip([1_260, 1_240]) {
-        let metrics = RouteMetrics { mtu: Some(1_300), ..NOTHING };
+        let metrics = RouteMetrics::new().with_mtu(1_300);
         let mut hosts = Hosts::new();
         hosts.client = informed(client_addr, metrics, &Tunables::default());
         let listener = hosts.listen(over, 8);
@@ -155,7 +145,7 @@ fn the_mtu_of_a_route_counts_for_both_families() {
 fn advmss_bounds_advertised_mss_and_not_what_leaves() {
     for knows in SIDES {
         let announced = |most| {
-            let metrics = RouteMetrics { advmss: Some(most), ..NOTHING };
+            let metrics = RouteMetrics::new().with_advmss(most);
             let [own, other] = Connected::new(knows, metrics).snapshots();
             (own.advertised_mss, other.mss, own.mss)
         };
@@ -170,7 +160,7 @@ fn advmss_bounds_advertised_mss_and_not_what_leaves() {
 fn initcwnd_raises_first_flight() {
     for knows in SIDES {
         for (initcwnd, segments) in [(40, 40), (2, 10)] {
-            let metrics = RouteMetrics { initcwnd: Some(initcwnd), ..NOTHING };
+            let metrics = RouteMetrics::new().with_initcwnd(initcwnd);
             let mut it = Connected::new(knows, metrics);
             assert_eq!(it.own().cwnd, segments * MSS, "{knows:?}");
             it.write();
@@ -185,7 +175,7 @@ fn initrwnd_raises_the_receive_buffer_and_what_is_announced() {
     for knows in SIDES {
         let unscaled =
             |it: &mut Connected| it.snapshots().map(|it| (it.recv_size, it.snd.wnd.get()));
-        let mut told = Connected::new(knows, RouteMetrics { initrwnd: Some(300), ..NOTHING });
+        let mut told = Connected::new(knows, RouteMetrics::new().with_initrwnd(300));
         let [(own, _), _] = unscaled(&mut told);
         assert_eq!(own, 300 * 1_460, "{knows:?}");
         // The window of a SYN has no scale: the next segment tells of all of it.
@@ -194,14 +184,14 @@ fn initrwnd_raises_the_receive_buffer_and_what_is_announced() {
         told.hosts.run(Duration::from_millis(100));
         let [_, (_, window)] = unscaled(&mut told);
         assert!((430_000..=438_000).contains(&window), "{knows:?}: {window}");
-        let few = Connected::new(knows, RouteMetrics { initrwnd: Some(3), ..NOTHING }).own();
+        let few = Connected::new(knows, RouteMetrics::new().with_initrwnd(3)).own();
         assert_eq!(few.recv_size, Tunables::default().recv_buffer, "{knows:?}: it only raises");
     }
 }
 
 #[test]
 fn round_trip_estimate_begins_with_routes() {
-    let metrics = RouteMetrics { rtt: Some(Duration::from_millis(300)), ..NOTHING };
+    let metrics = RouteMetrics::new().with_rtt(Duration::from_millis(300));
     let mut hosts = Hosts::new();
     hosts.client = informed(client_addr, metrics, &Tunables::default());
     hosts.listen(Over::V4, 8);
@@ -223,18 +213,18 @@ fn round_trip_estimate_begins_with_routes() {
 fn ssthresh_ends_slow_start_where_the_route_says() {
     for knows in SIDES {
         let cwnd = |ssthresh| {
-            let mut it = Connected::new(knows, RouteMetrics { ssthresh, ..NOTHING });
+            let mut it = Connected::new(knows, ssthresh);
             for _ in 0..6 {
                 it.write();
                 it.hosts.run(2 * DELAY);
             }
             it.own().cwnd
         };
-        let (short, usual) = (cwnd(Some(20_000)), cwnd(None));
+        let (short, usual) = (cwnd(NOTHING.with_ssthresh(20_000)), cwnd(NOTHING));
         assert!((20_000..20_000 + 10 * MSS).contains(&short), "{knows:?}: {short}");
         assert!(usual > 100_000, "{knows:?}: {usual}");
         // RFC 5681 3.1: no threshold is less than two segments.
-        let mut least = Connected::new(knows, RouteMetrics { ssthresh: Some(1), ..NOTHING });
+        let mut least = Connected::new(knows, RouteMetrics::new().with_ssthresh(1));
         assert_eq!(least.own().ssthresh, 2 * MSS, "{knows:?}");
     }
 }
@@ -242,8 +232,7 @@ fn ssthresh_ends_slow_start_where_the_route_says() {
 #[test]
 fn the_pipes_of_a_route_raise_both_buffers() {
     for knows in SIDES {
-        let pipes =
-            |bytes| RouteMetrics { sendpipe: Some(bytes), recvpipe: Some(bytes), ..NOTHING };
+        let pipes = |bytes| RouteMetrics::new().with_sendpipe(bytes).with_recvpipe(bytes);
         let mut large = Connected::new(knows, pipes(1 << 20));
         let own = large.own();
         assert_eq!((own.send_size, own.recv_size), (1 << 20, 1 << 20), "{knows:?}");
@@ -278,8 +267,7 @@ fn buffer_policy_decides_between_route_and_socket() {
             SIDES.into_iter().flat_map(|knows| sizes.map(|it| (knows, it)))
         {
             let tunables = Tunables { buffers, ..Tunables::default() };
-            let metrics =
-                RouteMetrics { sendpipe: Some(64 * KIB), recvpipe: Some(64 * KIB), ..NOTHING };
+            let metrics = RouteMetrics::new().with_sendpipe(64 * KIB).with_recvpipe(64 * KIB);
             let asked = asked.map_or(BufferSize::Auto, BufferSize::Asked);
             let options =
                 SocketOptions { send_size: asked, recv_size: asked, ..SocketOptions::default() };
@@ -301,7 +289,7 @@ fn congestion_control_of_socket_precedes_route_and_tunable() {
             (reno, None, Algorithm::RENO),
             (reno, cubic, Algorithm::RENO),
         ] {
-            let metrics = RouteMetrics { congestion: route, ..NOTHING };
+            let metrics = route.map_or(NOTHING, |route| NOTHING.with_congestion(route));
             let options = SocketOptions { congestion_control: socket, ..SocketOptions::default() };
             let mut it = Connected::with(knows, metrics, &Tunables::default(), &options);
             let [own, other] = it.snapshots();
@@ -313,12 +301,10 @@ fn congestion_control_of_socket_precedes_route_and_tunable() {
 
 #[test]
 fn a_connection_that_a_cookie_opened_has_what_the_route_says() {
-    let metrics = RouteMetrics {
-        initcwnd: Some(40),
-        recvpipe: Some(1 << 20),
-        congestion: Some(Algorithm::RENO),
-        ..NOTHING
-    };
+    let metrics = RouteMetrics::new()
+        .with_initcwnd(40)
+        .with_recvpipe(1 << 20)
+        .with_congestion(Algorithm::RENO);
     let tunables = Tunables { syn_cookies: SynCookies::Always, ..Tunables::default() };
     let mut it = Connected::with(Knows::Server, metrics, &tunables, &SocketOptions::default());
     assert_eq!(it.hosts.server.counters().cookies_sent, 1);
@@ -338,8 +324,8 @@ fn second_metrics_of_route_override_first() {
         metrics,
     };
     config.routes = Vec::from([
-        route(RouteMetrics { initcwnd: Some(20), recvpipe: Some(512 * KIB), ..NOTHING }),
-        route(RouteMetrics { initcwnd: Some(30), ..NOTHING }),
+        route(RouteMetrics::new().with_initcwnd(20).with_recvpipe(512 * KIB)),
+        route(RouteMetrics::new().with_initcwnd(30)),
         route(NOTHING),
     ]);
     let mut hosts = Hosts::new();

@@ -99,7 +99,7 @@ fn datagram_taken_for_wider_link_is_cut_or_refused() {
     let to = server_at(Over::V4);
     client.udp_connect(socket, to).expect("a peer");
     let fragmenting = Fragmenting::Refused;
-    let refused = Some(SendOptions { fragmenting, ..SendOptions::USUAL });
+    let refused = Some(SendOptions::new().with_fragmenting(fragmenting));
     for (options, packets, discards) in [(None, 2, 0), (refused, 0, 1)] {
         client.set_mtu(1_500).expect("in range");
         let data = Bytes::from_static(&[1; 1_472]);

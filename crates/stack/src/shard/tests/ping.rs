@@ -21,7 +21,7 @@ fn ping_reports_time_and_passes_fragments_both_ways() {
         for size in [0, 7, 8, 56, 8_000, 65_507] {
             let mut hosts = Hosts::new();
             let to = server_addr(over);
-            let id = hosts.client.ping(&Ping { size, ..Ping::new(to) }).expect("room");
+            let id = hosts.client.ping(&Ping { size, ..Ping::new(to.to_ip()) }).expect("room");
             hosts.run(Duration::from_millis(100));
             let end = hosts.client.poll_ping().expect("a reply");
             let expected = Ok(pong(to, 2 * DELAY.as_millis() as u64, size.into()));
@@ -40,7 +40,7 @@ fn a_host_answers_itself() {
         [server_addr(Over::V4), server_addr(Over::V6), Address::from_v4_bytes([127, 0, 0, 1]), v6]
     {
         let mut hosts = Hosts::new();
-        hosts.server.ping(&Ping { size: 8_000, ..Ping::new(to) }).expect("room");
+        hosts.server.ping(&Ping { size: 8_000, ..Ping::new(to.to_ip()) }).expect("room");
         hosts.run(Duration::from_millis(10));
         let end = hosts.server.poll_ping().map(|end| end.result);
         assert_eq!(end, Some(Ok(pong(to, 0, 8_000))));
@@ -54,7 +54,7 @@ fn ping_times_out_and_late_reply_is_dropped() {
     hosts.lose = |_| true;
     let to = server_addr(Over::V4);
     let timeout = Duration::from_millis(700);
-    let id = hosts.client.ping(&Ping { timeout, ..Ping::new(to) }).expect("room");
+    let id = hosts.client.ping(&Ping { timeout, ..Ping::new(to.to_ip()) }).expect("room");
     let request = sent(&mut hosts.client).pop().expect("a request");
     hosts.run(Duration::from_millis(699));
     assert_eq!(hosts.client.poll_ping(), None);
@@ -70,7 +70,7 @@ fn ping_times_out_and_late_reply_is_dropped() {
 fn forged_echo_reply_is_not_believed() {
     let mut hosts = Hosts::new();
     let to = server_addr(Over::V4);
-    hosts.client.ping(&Ping::new(to)).expect("room");
+    hosts.client.ping(&Ping::new(to.to_ip())).expect("room");
     let request = sent(&mut hosts.client).pop().expect("a request");
     let reply = exchange(&mut hosts.server, hosts.now, &request).pop().expect("a reply");
     let (_, message) = IpHeader::parse(&reply).expect("an IP packet");
@@ -107,7 +107,7 @@ fn forged_echo_reply_is_not_believed() {
 fn what_the_path_says_ends_it_with_who_said_it_and_the_code() {
     for code in [0, 1, 13] {
         let mut hosts = Hosts::new();
-        hosts.client.ping(&Ping::new(server_addr(Over::V4))).expect("room");
+        hosts.client.ping(&Ping::new(server_addr(Over::V4).to_ip())).expect("room");
         let request = sent(&mut hosts.client).pop().expect("a request");
         exchange(&mut hosts.client, hosts.now, &unreachable(&request, code));
         let error = match code {
@@ -129,7 +129,7 @@ fn narrow_path_fragments_ping_or_reports_its_mtu() {
         let mut hosts = Hosts::new();
         hosts.wire = Wire::Narrow(1_300);
         let to = server_addr(over);
-        let ping = Ping { size: 1_400, ..Ping::new(to) };
+        let ping = Ping { size: 1_400, ..Ping::new(to.to_ip()) };
         hosts.client.ping(&ping).expect("room");
         hosts.run(Duration::from_millis(100));
         // The request came whole, and the answer was too large, of which its sender heard.
@@ -152,8 +152,11 @@ fn narrow_path_fragments_ping_or_reports_its_mtu() {
     }
     let mut hosts = Hosts::new();
     hosts.wire = Wire::Narrow(1_300);
-    let whole =
-        Ping { size: 1_400, fragmenting: Fragmenting::Refused, ..Ping::new(server_addr(Over::V4)) };
+    let whole = Ping {
+        size: 1_400,
+        fragmenting: Fragmenting::Refused,
+        ..Ping::new(server_addr(Over::V4).to_ip())
+    };
     hosts.client.ping(&whole).expect("it fits the link");
     hosts.run(Duration::from_millis(100));
     let failure = hosts.client.poll_ping().map(|it| it.result);
@@ -175,23 +178,23 @@ fn invalid_pings_are_refused_and_256_are_the_limit() {
         ([127, 0, 0, 2], PingError::NoRoute(Address::from_v4_bytes([127, 0, 0, 2]))),
     ];
     for (to, error) in cases {
-        assert_eq!(client.ping(&Ping::new(Address::from_v4_bytes(to))), Err(error));
+        assert_eq!(client.ping(&Ping::new(Address::from_v4_bytes(to).to_ip())), Err(error));
     }
-    let foreign = Ping { source: Some(to), ..Ping::new(to) };
+    let foreign = Ping { source: Some(to), ..Ping::new(to.to_ip()) };
     assert_eq!(client.ping(&foreign), Err(PingError::NotLocal(to)));
-    let long = Ping { size: 65_508, ..Ping::new(to) };
+    let long = Ping { size: 65_508, ..Ping::new(to.to_ip()) };
     assert_eq!(client.ping(&long), Err(PingError::TooLong { len: 65_508, most: 65_507 }));
     for _ in 0..256 {
-        client.ping(&Ping::new(to)).expect("room");
+        client.ping(&Ping::new(to.to_ip())).expect("room");
     }
-    let beyond = client.ping(&Ping::new(to));
+    let beyond = client.ping(&Ping::new(to.to_ip()));
     assert_eq!(beyond, Err(PingError::TooMany { limit: 256 }));
     // Those that are over count until their end is polled.
     sent(&mut client);
     while client.advance(client.now() + Duration::from_secs(2), 64) {}
-    assert_eq!(client.ping(&Ping::new(to)), beyond);
+    assert_eq!(client.ping(&Ping::new(to.to_ip())), beyond);
     assert!(client.poll_ping().is_some());
-    assert!(client.ping(&Ping::new(to)).is_ok());
+    assert!(client.ping(&Ping::new(to.to_ip())).is_ok());
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn an_address_that_goes_ends_what_was_asked_from_it() {
     let mut shard = Shard::new(config(server_addr, 2, &Tunables::default())).expect("valid");
     let addr = Address::from_v4_bytes([10, 0, 0, 7]);
     shard.add_address(InterfaceAddress { addr, prefix_len: 24 }).expect("it is free");
-    let ping = Ping { source: Some(addr), ..Ping::new(client_addr(Over::V4)) };
+    let ping = Ping { source: Some(addr), ..Ping::new(client_addr(Over::V4).to_ip()) };
     let id = shard.ping(&ping).expect("room");
     shard.remove_address(&addr).expect("it was added");
     assert!(sent(&mut shard).is_empty());

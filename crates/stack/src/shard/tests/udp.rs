@@ -9,7 +9,7 @@ use whimbrel_base::Instant;
 use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum};
 use whimbrel_tcp::Tunables;
 use whimbrel_udp::{
-    Bind, BindError, Fragmenting, Local, QueueError, Received, SendOptions, SocketError,
+    Arrived, Bind, BindError, Fragmenting, Local, QueueError, Received, SendOptions, SocketError,
 };
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Protocol, TrafficClass, UdpHeader, UdpView,
@@ -73,15 +73,12 @@ fn a_datagram_arrives_with_its_ends_and_is_answered() {
         let port = hosts.client.udp().local(client).expect("bound").port;
         let query = hosts.server.udp_recv(server).expect("received");
         let class = TrafficClass::default();
-        let expected = Received {
-            from: Endpoint::new(client_addr(over), port),
-            to: at(over),
-            data: Bytes::from_static(b"query"),
-            class,
-            hop_limit: 64,
-            // The default over IPv4 lets routers cut it.
-            dont_fragment: over == Over::V6,
-        };
+        let from = Endpoint::new(client_addr(over), port);
+        let (to, data, hop_limit) = (at(over), &b"query"[..], 64);
+        // The default over IPv4 lets routers cut it.
+        let dont_fragment = over == Over::V6;
+        let expected =
+            Received::of(&Arrived { from, to, data, class, hop_limit, dont_fragment });
         assert_eq!(query, expected);
         assert_eq!(hosts.server.udp_recv(server), None);
         // An empty datagram is one, too.
@@ -210,7 +207,7 @@ fn unfragmentable_datagram_is_refused_with_path_mtu() {
         let (mut hosts, client, server) = pair();
         hosts.wire = Wire::Narrow(1_300);
         let fragmenting = Fragmenting::Refused;
-        hosts.client.udp_set_options(client, SendOptions { fragmenting, ..SendOptions::USUAL });
+        hosts.client.udp_set_options(client, SendOptions::new().with_fragmenting(fragmenting));
         hosts.client.udp_connect(client, at(over)).expect("a peer");
         let send = |hosts: &mut Hosts, len| {
             hosts.client.udp_send(client, text(len).into(), &SendTo::CONNECTED)
@@ -231,7 +228,7 @@ fn unfragmentable_datagram_is_refused_with_path_mtu() {
         hosts.run_until_quiet();
         assert_eq!(hosts.server.udp_recv(server).expect("received").data.len(), most);
         // Others may be cut, and are, at what the path carries.
-        let options = Some(SendOptions::USUAL);
+        let options = Some(SendOptions::new());
         let to = SendTo { options, ..SendTo::CONNECTED };
         hosts.client.udp_send(client, text(4_000).into(), &to).expect("sent");
         hosts.run_until_quiet();
@@ -262,7 +259,7 @@ fn path_mtu_counts_only_for_datagrams_of_own_sockets() {
 fn segments_not_to_be_cut_are_compared_one_by_one() {
     let (mut hosts, client, server) = pair();
     let fragmenting = Fragmenting::Refused;
-    let options = Some(SendOptions { fragmenting, ..SendOptions::USUAL });
+    let options = Some(SendOptions::new().with_fragmenting(fragmenting));
     let send = |hosts: &mut Hosts, len: usize, segment: u16| {
         let to = SendTo { segment: Some(segment), options, ..SendTo::peer(at(Over::V4)) };
         hosts.client.udp_send(client, text(len).into(), &to)
@@ -286,7 +283,7 @@ fn datagrams_to_path_below_least_may_be_fragmented() {
         let packet = sent(&mut hosts.client).remove(0);
         exchange(&mut hosts.client, hosts.now, &too_big(&packet, mtu));
         let fragmenting = Fragmenting::Refused;
-        let refused = Some(SendOptions { fragmenting, ..SendOptions::USUAL });
+        let refused = Some(SendOptions::new().with_fragmenting(fragmenting));
         for (options, may) in [(None, is_narrow), (refused, false)] {
             let to = SendTo { options, ..SendTo::peer(at(Over::V4)) };
             hosts.client.udp_send(client, text(524).into(), &to).expect("it fits");
@@ -305,13 +302,9 @@ fn datagrams_to_path_below_least_may_be_fragmented() {
 fn packets_say_what_their_socket_or_their_datagram_asks_for() {
     for over in BOTH {
         let (mut hosts, client, server) = pair();
-        let options = SendOptions {
-            hop_limit: Some(3),
-            class: TrafficClass(0xb9),
-            fragmenting: Fragmenting::Allowed,
-        };
+        let options = SendOptions::new().with_hop_limit(3).with_class(TrafficClass(0xb9));
         hosts.client.udp_set_options(client, options);
-        let once = SendOptions { hop_limit: Some(9), class: TrafficClass(0x20), ..options };
+        let once = options.with_hop_limit(9).with_class(TrafficClass(0x20));
         let peer = SendTo::peer(at(over));
         let with = SendTo { options: Some(once), ..peer };
         for (send, options) in [(peer, options), (with, once), (peer, options)] {

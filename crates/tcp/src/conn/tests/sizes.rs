@@ -306,15 +306,13 @@ fn with_a_share_the_path_is_as_busy() {
 
 #[test]
 fn route_only_raises_initial_values() {
-    let metrics = RouteMetrics {
-        initcwnd: Some(40),
-        ssthresh: Some(90_000),
-        rtt: Some(Duration::from_millis(300)),
-        sendpipe: Some(1 << 20),
-        recvpipe: Some(16 << 10),
-        initrwnd: Some(200),
-        ..RouteMetrics::default()
-    };
+    let metrics = RouteMetrics::new()
+        .with_initcwnd(40)
+        .with_ssthresh(90_000)
+        .with_rtt(Duration::from_millis(300))
+        .with_sendpipe(1 << 20)
+        .with_recvpipe(16 << 10)
+        .with_initrwnd(200);
     let mut pair = Pair::established(&Tunables::default());
     let now = pair.now;
     let before = pair.client.connection.rtt().srtt();
@@ -332,8 +330,7 @@ fn route_only_raises_initial_values() {
 fn by_the_way_of_1998_a_route_replaces_what_was_asked_for() {
     let buffers = BufferPolicy::Route;
     let mut pair = Pair::established(&Tunables { buffers, ..auto(true) });
-    let (sendpipe, recvpipe) = (Some(20_000), Some(16 << 10));
-    let metrics = RouteMetrics { sendpipe, recvpipe, ..RouteMetrics::default() };
+    let metrics = RouteMetrics::new().with_sendpipe(20_000).with_recvpipe(16 << 10);
     let now = pair.now;
     for side in [&mut pair.client, &mut pair.server] {
         side.with(now, |connection, cx| {

@@ -200,7 +200,7 @@ fn quote_syn(flow: &FlowKey, dst: Address, syn: SeqNum) -> Bytes {
 
 /// The beginning of a datagram's packet, as far as is known of it: neither options nor its identification.
 fn quote_datagram(received: &Received, most: usize) -> Bytes {
-    let Received { from, to, ref data, class, hop_limit, dont_fragment } = *received;
+    let Received { from, to, ref data, class, hop_limit, dont_fragment, .. } = *received;
     let len = UdpHeader::LEN + data.len();
     let mut packet = vec![0; Ipv6Header::LEN + UdpHeader::LEN];
     let header_len = match (from.addr.to_ip(), to.addr.to_ip()) {

@@ -108,7 +108,7 @@ fn the_network_of_two_addresses_goes_with_the_last_of_them() {
     routes.remove_own(&both[1]);
     assert!(routes.is_empty() && !routes.is_broadcast(&addr("10.0.0.255")));
     // One that was given stays, with what is known of it.
-    let metrics = RouteMetrics { mtu: Some(1_400), ..RouteMetrics::default() };
+    let metrics = RouteMetrics::new().with_mtu(1_400);
     let given = Route { metrics, ..route("10.0.0.0", 24, None, 3) };
     let mut routes = Routes::new(&both, &[given]).expect("valid routes");
     both.iter().for_each(|it| routes.remove_own(it));
