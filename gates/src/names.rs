@@ -12,6 +12,8 @@ use serde_json::Value;
 use crate::Failure;
 use crate::finding::Finding;
 
+mod shape;
+
 /// Types that cannot be named, by the files in `folder`.
 pub(crate) fn judge_folder(folder: &str) -> Result<Vec<Finding>, Failure> {
     let mut crates = BTreeMap::new();
@@ -43,13 +45,11 @@ fn judge(crates: BTreeMap<String, Value>) -> Result<Vec<Finding>, Failure> {
     println!("{LIBRARY}: {} public items of ours can be named", named.len());
     let finding = |(path, place)| {
         let message = format!("`{place}` mentions `{path}`, which no path in `{LIBRARY}` names");
-        Finding::of_file(
-            "crates/whimbrel/src/lib.rs",
-            message,
-            "re-export it there, or hide the place",
-        )
+        Finding::of_file(LIBRARY_ROOT, message, "re-export it there, or hide the place")
     };
-    Ok(unnamed.into_iter().map(finding).collect())
+    let mut findings: Vec<_> = unnamed.into_iter().map(finding).collect();
+    findings.extend(shape::judge(&house));
+    Ok(findings)
 }
 
 /// An item by its crate and its number there.
@@ -219,6 +219,7 @@ fn values(list: &Value) -> impl Iterator<Item = &Value> {
 }
 
 const LIBRARY: &str = "whimbrel";
+const LIBRARY_ROOT: &str = "crates/whimbrel/src/lib.rs";
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,20 @@ use super::judge;
 
 /// The library, whose root has `items` of its own, over a crate `whimbrel_low` that defines `Hidden`.
 fn found(items: &[(&str, Value)]) -> Vec<String> {
+    messages(found_crates(items))
+}
+
+fn messages(crates: BTreeMap<String, Value>) -> Vec<String> {
+    let findings = judge(crates).expect("the library is there");
+    findings.iter().map(|it| it.message.clone()).collect()
+}
+
+fn found_crates(items: &[(&str, Value)]) -> BTreeMap<String, Value> {
     let mut index = json!({});
     let mut paths = json!({
         "900": { "crate_id": 7, "path": ["whimbrel_low", "Hidden"] },
         "901": { "crate_id": 8, "path": ["std", "Vec"] },
+        "902": { "crate_id": 8, "path": ["core", "future", "Future"] },
     });
     for (number, (name, inner)) in items.iter().enumerate() {
         let id = (number + 1).to_string();
@@ -26,9 +36,7 @@ fn found(items: &[(&str, Value)]) -> Vec<String> {
         "index": { "1": { "visibility": "public", "inner": {} } },
         "paths": { "1": { "crate_id": 0, "path": ["whimbrel_low", "Hidden"] } },
     });
-    let crates = [("whimbrel".to_owned(), library), ("whimbrel_low".to_owned(), hidden)];
-    let findings = judge(BTreeMap::from(crates)).expect("the library is there");
-    findings.iter().map(|it| it.message.clone()).collect()
+    BTreeMap::from([("whimbrel".to_owned(), library), ("whimbrel_low".to_owned(), hidden)])
 }
 
 fn mention(id: usize) -> Value {
@@ -73,6 +81,51 @@ fn re_export_alias_and_types_of_others_pass() {
     assert_eq!(found(&[("open", function), ("Alias", alias)]), [""; 0]);
     let function = json!({ "function": { "sig": { "output": mention(901) } } });
     assert_eq!(found(&[("open", function)]), [""; 0]);
+}
+
+/// A struct of one field, with the attributes and visibility given.
+fn structure(attrs: &[&str], field: &str) -> Vec<String> {
+    let definition = json!({ "struct": {
+        "kind": { "plain": { "fields": [2], "has_stripped_fields": false } }, "impls": []
+    } });
+    let mut crates =
+        found_crates(&[("Open", definition), ("field", json!({ "struct_field": {} }))]);
+    let index = &mut crates.get_mut("whimbrel").expect("there")["index"];
+    index["1"]["attrs"] = json!(attrs);
+    index["2"]["visibility"] = json!(field);
+    messages(crates)
+}
+
+#[test]
+fn struct_of_public_fields_has_to_be_non_exhaustive() {
+    let message = "`whimbrel::Open` has only public fields and is not `#[non_exhaustive]`";
+    assert_eq!(structure(&[], "public"), [message]);
+    assert_eq!(structure(&["#[attr = NonExhaustive]", "non_exhaustive"], "public"), [""; 0]);
+    assert_eq!(structure(&[], "default"), [""; 0]);
+}
+
+#[test]
+fn async_function_has_to_say_what_dropping_does() {
+    let function =
+        |is_async| json!({ "function": { "sig": {}, "header": { "is_async": is_async } } });
+    let missing = ["the docs of `whimbrel::wait` have no `# Cancel safety`"];
+    assert_eq!(found(&[("wait", function(true))]), missing);
+    assert_eq!(found(&[("wait", function(false))]), [""; 0]);
+    let mut crates = found_crates(&[("wait", function(true))]);
+    let docs = "Waits.\n\n# Cancel safety\n\nDropping the future changes nothing.";
+    crates.get_mut("whimbrel").expect("there")["index"]["1"]["docs"] = json!(docs);
+    assert_eq!(messages(crates), [""; 0]);
+}
+
+#[test]
+fn method_that_returns_a_future_has_to_say_so_too() {
+    let structure = json!({ "struct": { "kind": "unit", "impls": [2] } });
+    let block = json!({ "impl": { "trait": null, "items": [3] } });
+    let future = json!([{ "trait_bound": { "trait": { "id": 902 } } }]);
+    let method = json!({ "function": { "sig": { "output": { "impl_trait": future } } } });
+    let items = [("Open", structure), ("", block), ("ended", method)];
+    let missing = "the docs of `whimbrel::Open::ended` have no `# Cancel safety`".to_owned();
+    assert!(found(&items).contains(&missing));
 }
 
 #[test]
