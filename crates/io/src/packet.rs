@@ -25,7 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use libc::TP_STATUS_COPY;
 use whimbrel_base::Foreign;
 use whimbrel_base::packet::{MAX_SLICES, SegMeta, TxSegment};
-use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, TxBatch};
 use whimbrel_wire::{EthernetHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome, interface_is_gone};

@@ -14,8 +14,8 @@ use whimbrel_script::call::{Call, Unconnected, WriteCall, Writing};
 use whimbrel_script::host::{Network, ScriptHost};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
-    Capabilities, Handle, InterfaceAddress, Medium, Recv, Route, RouteMetrics, RxFrame, Shard,
-    ShardConfig, Steering, TxBatch,
+    Capabilities, Handle, InterfaceAddress, Medium, Recv, Route, RxFrame, Shard, ShardConfig,
+    TxBatch,
 };
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{SocketOptions, State};

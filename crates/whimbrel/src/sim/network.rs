@@ -168,7 +168,7 @@ impl Network {
                 builder = configure(&name, builder)?;
             }
             let builder =
-                builder.mem(end).address(&v4.to_string(), 8)?.address(&v6.to_string(), 64)?;
+                builder.mem(end).address(v4, 8)?.address(v6, 64)?;
             builder.seed(seed).driver(Driver::Runtime).build_named(Arc::clone(&self.names))
         };
         match build() {

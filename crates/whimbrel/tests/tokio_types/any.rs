@@ -10,8 +10,8 @@ use futures_core::Stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use whimbrel::{
-    Address, AnyListener, Incoming, LinkConfig, Route, RouteMetrics, Stack, TcpListener, TcpSocket,
-    TcpStream, Unreachable, mem_wire,
+    AnyListener, Incoming, LinkConfig, Route, Stack, TcpListener, TcpSocket, TcpStream,
+    Unreachable, mem_wire,
 };
 
 use crate::world::{assert_empties, builder, text, until};

@@ -77,7 +77,7 @@ async fn configuration_before_build_applies() {
     let first = Stack::builder().mem(left).address("10.0.0.1", 24).unwrap().build().unwrap();
     let second = Stack::builder().mem(right).address("10.0.0.2", 24).unwrap().build().unwrap();
     let began = Instant::now();
-    first.ping("10.0.0.2".parse().unwrap()).await.unwrap();
+    first.ping("10.0.0.2").await.unwrap();
     assert_eq!(began.elapsed(), Duration::from_millis(30));
     drop(second);
 }

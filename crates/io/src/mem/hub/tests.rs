@@ -44,7 +44,7 @@ fn hosts(delays: &[u64]) -> Hosts {
     PASSED.set(Duration::ZERO);
     let (clock, losses) = (Clock::start_with(read), Arc::new(Losses::default()));
     let hub = Hub::new(clock, move || clock.now(), Arc::clone(&losses) as _).unwrap();
-    let link = |delay| LinkConfig { delay: Duration::from_micros(delay), ..LinkConfig::default() };
+    let link = |delay| LinkConfig::default().with_delay(Duration::from_micros(delay));
     let add = |(number, delay): (u8, &u64)| {
         hub.add(&[address(number)], [link(*delay), link(1_000)], u64::from(number))
     };

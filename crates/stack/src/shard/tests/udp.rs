@@ -77,8 +77,7 @@ fn a_datagram_arrives_with_its_ends_and_is_answered() {
         let (to, data, hop_limit) = (at(over), &b"query"[..], 64);
         // The default over IPv4 lets routers cut it.
         let dont_fragment = over == Over::V6;
-        let expected =
-            Received::of(&Arrived { from, to, data, class, hop_limit, dont_fragment });
+        let expected = Received::of(&Arrived { from, to, data, class, hop_limit, dont_fragment });
         assert_eq!(query, expected);
         assert_eq!(hosts.server.udp_recv(server), None);
         // An empty datagram is one, too.
