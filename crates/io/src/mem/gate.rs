@@ -88,6 +88,14 @@ impl Gate {
         self.held.take().unwrap_or_default()
     }
 
+    /// Loses the packets that wait. The link stays held.
+    pub(super) fn lose_held(&mut self, link: &mut Link) {
+        for packet in self.held.iter_mut().flat_map(|held| held.drain(..)) {
+            link.lose(&packet, Loss::Down);
+        }
+        self.held_bytes = 0;
+    }
+
     /// Returns the number of packets that wait.
     pub(super) fn waiting(&self) -> usize {
         self.held.as_ref().map_or(0, VecDeque::len)
@@ -99,3 +107,6 @@ impl fmt::Debug for Rule {
         f.debug_struct("Rule").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

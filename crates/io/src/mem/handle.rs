@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use whimbrel_base::Instant;
-use whimbrel_link::{LinkConfig, LinkCounters, LinkState, Loss};
+use whimbrel_link::{LinkConfig, LinkCounters, LinkState};
 
 use super::gate::{PacketVerdict, Rule};
 use super::line::Line;
@@ -95,9 +95,7 @@ impl LinkHandle {
     /// Loses all packets on the link, held ones included, and new ones until it is plugged in.
     pub(crate) fn unplug(&self) {
         self.line.change(self.now(), |state, _| {
-            for packet in state.gate.release() {
-                state.link.lose(&packet, Loss::Down);
-            }
+            state.gate.lose_held(&mut state.link);
             let before = state.link.state();
             state.link.set_state(LinkState::Down);
             state.link.set_state(before);

@@ -49,6 +49,25 @@ fn perfect_link_hands_over_at_once_and_in_order() {
 }
 
 #[test]
+fn late_pop_returns_time_of_arrival() {
+    let mut link = link("rate=8M,delay=35ms");
+    link.push_frame(Instant::ZERO, frame(1_000));
+    let (arrived, popped) = link.pop_arrival(Instant::from_millis(900)).expect("due");
+    assert_eq!((arrived, popped.len()), (Instant::from_millis(36), 1_000));
+    assert_eq!((link.counters().delivered, link.pop_arrival(Instant::from_millis(999))), (1, None));
+}
+
+#[test]
+fn frame_lost_by_user_is_counted_and_takes_no_time() {
+    let mut link = link("rate=8M");
+    let lost = link.lose(&frame(1_000), Loss::Targeted);
+    assert_eq!(lost, LinkOutcome::lost(Loss::Targeted));
+    let counters = *link.counters();
+    assert_eq!((counters.sent, counters.sent_bytes, counters.lost_targeted), (1, 1_000, 1));
+    assert_eq!((link.is_empty(), link.backlog(Instant::ZERO)), (true, 0));
+}
+
+#[test]
 fn frame_takes_its_time_to_send_and_to_travel() {
     let mut link = link("rate=8M,delay=35ms");
     link.push_frame(Instant::ZERO, frame(1_000));

@@ -103,8 +103,8 @@ impl World {
     ///
     /// # Panics
     ///
-    /// Panics if a program has failed or panicked, at the [time limit](World::set_time_limit), and if a
-    /// capture cannot be written.
+    /// Panics if a program has failed or panicked, at the [time limit](World::set_time_limit), if a
+    /// capture cannot be written, and within a tokio runtime.
     pub fn run<F: Future>(&self, test: F) -> F::Output {
         let limit = self.network.lock().time_limit;
         let failures = &self.network.failures;

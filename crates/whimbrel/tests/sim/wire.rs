@@ -1,5 +1,7 @@
 //! A wire between two stacks under a paused clock: the figures of `whimbrel bulk --clock virtual`.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,8 +29,12 @@ async fn send(wire: (MemEnd, MemEnd)) -> Duration {
 }
 
 fn wire(delay: u64) -> (MemEnd, MemEnd) {
-    let link: LinkConfig = format!("rate=10M,delay={delay}ms").parse().unwrap();
-    mem_wire(link.clone(), link, 1).unwrap()
+    wire_of(&format!("rate=10M,delay={delay}ms"), 1)
+}
+
+fn wire_of(link: &str, seed: u64) -> (MemEnd, MemEnd) {
+    let link: LinkConfig = link.parse().unwrap();
+    mem_wire(link.clone(), link, seed).unwrap()
 }
 
 /// Runs with a paused clock.
@@ -42,12 +48,33 @@ fn transfer_takes_as_long_as_bulk_and_handshake() {
     for (delay, bulk) in BULK {
         let expected = (Duration::from_millis(2 * delay) + bulk).as_secs_f64();
         let made_before = wire(delay);
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
         for took in [paused(send(made_before)), paused(async { send(wire(delay)).await })] {
             let took = took.as_secs_f64();
             assert!((took / expected - 1.0).abs() < 0.01, "{delay} ms: {took} s, not {expected}");
         }
     }
+}
+
+#[test]
+fn mean_of_lossy_transfers_is_that_of_bulk() {
+    let next = AtomicU64::new(0);
+    let send_some = || {
+        let mut sum = Duration::ZERO;
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= SEEDS {
+                return sum;
+            }
+            sum += paused(async { send(wire_of("rate=10M,delay=80ms,loss=1%", seed)).await });
+        }
+    };
+    let sum: Duration = thread::scope(|scope| {
+        let threads = [(); 4].map(|()| scope.spawn(send_some));
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    let mean = sum.as_secs_f64() / SEEDS as f64;
+    assert!((mean / LOSSY_BULK - 1.0).abs() < 0.1, "a mean of {mean} s, not {LOSSY_BULK}");
 }
 
 const BYTES: usize = 2_000_000;
@@ -56,3 +83,9 @@ const BYTES: usize = 2_000_000;
 /// `whimbrel bulk send -n 2000000 -w mem:rate=10M,delay=10ms --clock virtual --seed 1`.
 const BULK: [(u64, Duration); 2] =
     [(10, Duration::from_micros(1_687_998)), (80, Duration::from_micros(2_287_323))];
+
+/// Number of seeds of lossy transfers.
+const SEEDS: u64 = 400;
+
+/// Mean seconds of the same command with `delay=80ms,loss=1%` and the seeds 0 to 399, with a handshake.
+const LOSSY_BULK: f64 = 11.385;
