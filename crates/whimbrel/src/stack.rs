@@ -52,6 +52,7 @@ pub(crate) struct Inner {
     tunables: Tunables,
     /// Names of the other hosts, in a simulated world.
     #[cfg(feature = "sim")]
+    #[cfg_attr(not(feature = "hyper-util"), expect(dead_code, reason = "for `Connector`"))]
     names: Option<Arc<HostNames>>,
 }
 
