@@ -36,12 +36,17 @@ impl CongestionControl for FixedRate {
 /// Hosts whose client sends at a fixed rate, with its connection and the server's.
 fn at_rate(rate: u64) -> (Hosts, Handle, Handle) {
     let mut hosts = Hosts::new();
-    let make = Arc::new(move || Box::new(FixedRate(rate)) as Box<dyn CongestionControl>);
-    let algorithm = hosts.client.add_congestion_control("fixed", make).expect("a name");
-    hosts.client.set_usual_congestion_control(algorithm);
+    set_rate(&mut hosts, rate);
     let listener = hosts.listen(Over::V4, 8);
     let (client, server) = hosts.connected(Over::V4, listener);
     (hosts, client, server)
+}
+
+/// Connections of the client that begin from now on send at this rate.
+fn set_rate(hosts: &mut Hosts, rate: u64) {
+    let make = Arc::new(move || Box::new(FixedRate(rate)) as Box<dyn CongestionControl>);
+    let algorithm = hosts.client.add_congestion_control("fixed", make).expect("a name");
+    hosts.client.set_usual_congestion_control(algorithm);
 }
 
 const MEGABYTE: u64 = 1_000_000;
@@ -78,6 +83,37 @@ fn algorithm_with_a_rate_is_paced() {
         let all: usize = paced.iter().sum();
         assert!(all.abs_diff(paced.len() * each) <= quantum + each / 10, "{all} at {rate}");
     }
+}
+
+#[test]
+fn quanta_of_many_flows_leave_within_a_tenth_of_their_time() {
+    let mut hosts = Hosts::new();
+    set_rate(&mut hosts, MEGABYTE / 8);
+    let listener = hosts.listen(Over::V4, 16);
+    let flows: Vec<_> = (0..12).map(|_| hosts.connected(Over::V4, listener)).collect();
+    // Two segments at a megabit per second.
+    let (quantum, period) = (2 * 1_448, Duration::from_nanos(23_168_000));
+    let step = Duration::from_micros(200);
+    let mut last = std::vec![None; flows.len()];
+    let mut seen = 0;
+    for number in 0..2_500 {
+        for ((client, server), last) in flows.iter().zip(&mut last) {
+            while send(&mut hosts.client, *client, &[7; 20_000]) > 0 {}
+            let arrived = drain(&mut hosts.server, *server).0.len();
+            // An initial window leaves at once, and is made up for.
+            if arrived == 0 || number < 1_000 {
+                continue;
+            }
+            assert_eq!(arrived, quantum);
+            if let Some(last) = last.replace(hosts.now) {
+                let since = hosts.now.since(last);
+                assert!(since.abs_diff(period) <= period / 10, "{since:?} after the one before");
+                seen += 1;
+            }
+        }
+        hosts.run(step);
+    }
+    assert!(seen >= 11 * flows.len(), "{seen} quanta of {} flows in 300 ms", flows.len());
 }
 
 #[test]
