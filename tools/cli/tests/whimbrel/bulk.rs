@@ -59,6 +59,53 @@ fn full_line_is_named_instead_of_a_window() {
     assert!(!lossy.contains("is full"), "{lossy}");
 }
 
+/// Each interval of a flow of 100 Mb/s whose path has these steps: its beginning, and the bytes sent.
+fn sent_by_interval(steps: &str) -> (Value, Vec<(f64, u64)>) {
+    let line = "bulk send -t 30 -O 20s -i 0.1 --clock virtual --json -w mem:rate=100M,delay=20ms";
+    let document = parse(&whimbrel(&format!("{line},{steps}")));
+    let intervals = document["streams"][0]["intervals"].as_array().expect("intervals");
+    let sent = |it: &Value| (it["start"].as_f64().unwrap(), it["sent"].as_u64().unwrap());
+    let sent = intervals.iter().map(sent).collect();
+    (document, sent)
+}
+
+#[test]
+fn path_that_drops_full_segments_stops_text_for_three_rtos() {
+    let (document, sent) = sent_by_interval("at=25s:mtu=1200");
+    let silent = |it: &&(f64, u64)| it.0 >= 25.0 && it.1 == 0;
+    // A round trip of 136 ms with its queue makes an RTO of 336 ms.
+    assert!(sent.iter().filter(silent).count() <= 10, "{sent:?}");
+    let late: u64 = sent.iter().filter(|it| it.0 >= 30.0).map(|it| it.1).sum();
+    assert!(late * 8 / 20 > 90_000_000, "{late} bytes in 20 s");
+    let counters = &document["stack"]["client"]["counters"];
+    assert_eq!(counters["WhimbrelPathMtuSuspected"], 1, "{counters}");
+    assert!(counters["TcpExtTCPMTUPFail"].as_u64() >= Some(1), "{counters}");
+
+    // Without probing the flow is stuck for ever, and its line is not called full.
+    let path = "mem:rate=100M,delay=20ms,at=5s:mtu=1200";
+    let mut off = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    off.args(["bulk", "send", "-t", "20", "--clock", "virtual", "-w", path]);
+    let output = off.args(["-S", "net.ipv4.tcp_mtu_probing=0"]).output().expect("it runs");
+    let stuck = String::from_utf8_lossy(&output.stdout);
+    assert!(stuck.contains("Limited by: ") && !stuck.contains("is full"), "{stuck}");
+}
+
+#[test]
+fn outage_costs_one_probe_and_leaves_segments_full() {
+    for (steps, up) in [("at=25s:down,at=26s:up", 26.0), ("at=25s:down,at=30s:up", 30.0)] {
+        let (document, sent) = sent_by_interval(steps);
+        let counters = &document["stack"]["client"]["counters"];
+        assert!(counters["WhimbrelPathMtuSuspected"].as_u64() >= Some(1), "{counters}");
+        assert_eq!(counters["TcpExtTCPMTUPSuccess"], 1, "{counters}");
+        assert!(counters.get("TcpExtTCPMTUPFail").is_none(), "{counters}");
+        // The path is back before the last time-out is over, which waits as long as the outage was.
+        let late: Vec<_> = sent.iter().filter(|it| it.0 >= up + 8.0).collect();
+        let bytes: u64 = late.iter().map(|it| it.1).sum();
+        // As much as full segments bring, 96.5 %, which smaller ones do not.
+        assert!(bytes as f64 * 8.0 / late.len() as f64 > 96.0e5, "{steps}: {bytes} bytes");
+    }
+}
+
 #[test]
 fn window_to_set_is_the_rate_times_the_least_round_trip() {
     let small = "bulk send -t 5 --clock virtual --window 64k,exact -w mem:delay=100ms";
