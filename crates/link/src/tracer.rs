@@ -68,6 +68,7 @@ enum TraceEvent {
     Acked,
     Received,
     Disorder,
+    Reduced,
     Recovery,
     TimeOut,
     Recovered,
@@ -216,7 +217,8 @@ impl Known {
     /// Events between two states.
     fn changes(before: Option<&Self>, after: &Self) -> Vec<TraceEvent> {
         let Some(before) = before else { return [TraceEvent::Opened].into() };
-        let is_repaired = after.ca_state == CaState::Open && before.ca_state != CaState::Open;
+        let is_whole = |known: &Self| matches!(known.ca_state, CaState::Open | CaState::Cwr);
+        let is_repaired = is_whole(after) && !is_whole(before);
         let enters = |state| after.ca_state == state && before.ca_state != state;
         let events = [
             (after.sent != before.sent, TraceEvent::Sent),
@@ -224,6 +226,7 @@ impl Known {
             (after.una != before.una, TraceEvent::Acked),
             (after.received != before.received, TraceEvent::Received),
             (enters(CaState::Disorder), TraceEvent::Disorder),
+            (enters(CaState::Cwr), TraceEvent::Reduced),
             (enters(CaState::Recovery), TraceEvent::Recovery),
             (after.backoff > before.backoff, TraceEvent::TimeOut),
             (is_repaired, TraceEvent::Recovered),
@@ -244,6 +247,7 @@ impl TraceEvent {
             Self::Acked => "acked",
             Self::Received => "received",
             Self::Disorder => "disorder",
+            Self::Reduced => "reduced",
             Self::Recovery => "recovery",
             Self::TimeOut => "timeout",
             Self::Recovered => "recovered",

@@ -128,14 +128,17 @@ impl Recovery {
     /// The state of loss recovery, of a connection with this flight.
     pub fn ca_state(&self, flight: &Flight) -> CaState {
         match self.phase() {
-            Phase::Open if self.0.as_ref().is_some_and(|state| state.is_reduced(flight)) => {
-                CaState::Cwr
-            }
+            Phase::Open if self.is_reduced(flight) => CaState::Cwr,
             Phase::Open if self.segs_sacked(flight, 1) == 0 => CaState::Open,
             Phase::Open => CaState::Disorder,
             Phase::FastRecovery => CaState::Recovery,
             Phase::AfterTimeout => CaState::Loss,
         }
+    }
+
+    /// True if marks of the network reduced the window, and something is in flight that was then.
+    fn is_reduced(&self, flight: &Flight) -> bool {
+        flight.end() > flight.una() && self.0.as_ref().is_some_and(|state| state.is_reduced(flight))
     }
 
     /// Bytes that are thought to be in the network. Without SACK a segment of `mss` bytes left it for each

@@ -95,6 +95,8 @@ tcp_info! {
     tcpi_total_retrans: u32,
     /// Number of full segments acknowledged, rounded up for each acknowledgment, the SYN included.
     tcpi_delivered: u32,
+    /// Number of these that acknowledgments with ECE acknowledged (RFC 3168).
+    tcpi_delivered_ce: u32,
     /// 0, as on Linux since 4.15.
     tcpi_fackets: u32,
     /// Most bytes of text in a received segment.
@@ -236,6 +238,7 @@ impl TcpInfo {
         Self {
             tcpi_total_retrans: info_counts.total_retrans,
             tcpi_delivered: tally.delivered,
+            tcpi_delivered_ce: info_counts.delivered_ce,
             tcpi_rcv_mss: u32::from(tally.rcv_mss),
             tcpi_last_data_sent: now.millis_since(tally.last_data_sent),
             tcpi_last_data_recv: now.millis_since(tally.last_data_recv),

@@ -173,8 +173,8 @@ impl SynEntry {
             (Negotiated::WINDOW_SCALE, carried.scale.is_some()),
             (Negotiated::TIMESTAMPS, terms.carried.is_some()),
             (Negotiated::SACK, carried.sack),
-            (Negotiated::ECN, carried.ecn && tunables.ecn != EcnNegotiation::Off),
         ]);
+        let ecn = Negotiated::ecn_if(carried.ecn && tunables.ecn != EcnNegotiation::Off);
         Self {
             remote: open.remote,
             remote_port: third.src_port,
@@ -191,7 +191,7 @@ impl SynEntry {
             since: Tick::new(0),
             challenged: Tick::new(0),
             scales: (terms.own_scale.get() << 4) | peer_scale.get(),
-            negotiated: negotiated.or(Negotiated::COOKIE_OR_EXPERIMENTAL),
+            negotiated: negotiated.or(ecn).or(Negotiated::COOKIE_OR_EXPERIMENTAL),
             retries: 0,
             stage: SynStage::Answered,
         }
@@ -478,10 +478,18 @@ impl Negotiated {
             (Self::WINDOW_SCALE, syn.opening.window_scale.is_some()),
             (Self::TIMESTAMPS, syn.timestamps.is_some()),
             (Self::SACK, syn.opening.sack_permitted),
-            // RFC 3168 6.1.1: "we call a SYN packet with the ECE and CWR flags set an 'ECN-setup SYN
-            // packet'".
-            (Self::ECN, syn.flags.contains(TcpFlags::ECN_SETUP)),
         ])
+        .or(Self::ecn_offered_by(syn))
+    }
+
+    /// Apart, as few peers ask for it.
+    fn ecn_offered_by(syn: &Asked) -> Self {
+        // RFC 3168 6.1.1: "we call a SYN packet with the ECE and CWR flags set an 'ECN-setup SYN packet'".
+        if syn.flags.contains(TcpFlags::ECN_SETUP) {
+            cold_path();
+            return Self::ECN;
+        }
+        Self(0)
     }
 
     fn allowed_by(tunables: &Tunables) -> Self {
@@ -489,11 +497,15 @@ impl Negotiated {
             (Self::WINDOW_SCALE, tunables.window_scaling),
             (Self::TIMESTAMPS, tunables.timestamps),
             (Self::SACK, tunables.sack),
-            (Self::ECN, tunables.ecn != EcnNegotiation::Off),
         ])
+        .or(Self::ecn_if(tunables.ecn != EcnNegotiation::Off))
     }
 
-    fn where_true(parts: [(Self, bool); 4]) -> Self {
+    const fn ecn_if(holds: bool) -> Self {
+        if holds { Self::ECN } else { Self(0) }
+    }
+
+    fn where_true(parts: [(Self, bool); 3]) -> Self {
         parts.into_iter().filter(|(_, holds)| *holds).fold(Self(0), |set, (part, _)| set.or(part))
     }
 

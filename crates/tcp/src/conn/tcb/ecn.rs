@@ -35,6 +35,10 @@ impl Tcb {
     // RFC 3168 6.1.5: "the TCP data receiver SHOULD ignore the CE codepoint on out-of-window packets".
     #[cold]
     pub(in crate::conn) fn note_mark(&mut self, seg: &RxSegment<'_>) {
+        // On a SYN CWR asks for ECN, and RFC 3168 6.1.1 allows no mark: "A host MUST NOT set ECT on SYN".
+        if seg.header.flags.contains(TcpFlags::SYN) {
+            return;
+        }
         // RFC 3168 6.1.3: "After the receipt of the CWR packet, acknowledgments for subsequent non-CE data
         // packets do not have the ECN-Echo flag set."
         if seg.header.flags.contains(TcpFlags::CWR) {

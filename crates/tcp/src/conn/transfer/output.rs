@@ -65,7 +65,7 @@ impl Transfer {
             self.announce_window(cx);
         }
         let head = Head { seq: self.tcb.sender.seq().una, flags, gso_size: 0 };
-        let mut outgoing = self.make_fields(cx, head, 0, None);
+        let mut outgoing = self.make_fields(cx, head, 0, None, EcnBits::NONE);
         outgoing.rare = RareOptions::Syn(SynOptions { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -163,33 +163,21 @@ impl Transfer {
         let bounds = self.tcb.window_bounds();
         self.tcb.receiver.announce(&bounds, &cx.tunables);
         let urgent = self.urgent_pointer(head.seq);
-        if self.tcb.flags.has(Flags::ECHO_OR_ECT) {
-            return self.make_ecn_header(cx, head, urgent, sack);
-        }
-        self.make_fields(cx, head, urgent, sack)
+        let has_ecn = self.tcb.flags.has(Flags::ECHO_OR_ECT);
+        let ecn = if has_ecn { self.take_ecn_bits() } else { EcnBits::NONE };
+        // Once, with all that it has: what is changed afterwards would be copied.
+        self.make_fields(cx, head, urgent, sack, ecn)
     }
 
-    /// Makes a header that echoes a mark, or is that of text that may be marked.
+    /// Takes the ECN bits of the segment that is being made, if it is to have any.
+    // Out of line, and a number: what it returned in memory would have each segment made there.
     #[cold]
     #[inline(never)]
-    fn make_ecn_header(
-        &mut self,
-        cx: &Context,
-        mut head: Head,
-        urgent: u16,
-        sack: Option<SackBlocks>,
-    ) -> OutgoingSegment {
-        if self.tcb.flags.has(Flags::ECHO) {
-            // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends
-            // (whether they acknowledge CE data packets or non-CE data packets) until it receives a CWR
-            // packet".
-            head.flags |= TcpFlags::ECE;
-        }
-        let mut outgoing = self.make_fields(cx, head, urgent, sack);
-        if self.tcb.flags.take(Flags::ECT) {
-            outgoing.rare = RareOptions::Ect0(sack.unwrap_or(SackBlocks::NONE));
-        }
-        outgoing
+    fn take_ecn_bits(&mut self) -> EcnBits {
+        // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends (whether they
+        // acknowledge CE data packets or non-CE data packets) until it receives a CWR packet".
+        let flags = if self.tcb.flags.has(Flags::ECHO) { TcpFlags::ECE } else { TcpFlags::NONE };
+        EcnBits { flags, is_ect: self.tcb.flags.take(Flags::ECT) }
     }
 
     /// Our SYN-ACK announces the window as any segment does.
@@ -207,8 +195,10 @@ impl Transfer {
         head: Head,
         urgent: u16,
         sack: Option<SackBlocks>,
+        ecn: EcnBits,
     ) -> OutgoingSegment {
         let Head { seq, flags, gso_size } = head;
+        let flags = flags | ecn.flags;
         self.timers.stop_ack();
         self.tcb.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
         OutgoingSegment {
@@ -219,7 +209,11 @@ impl Transfer {
             urgent,
             gso_size,
             timestamps: self.own_timestamps(cx),
-            rare: sack.map_or(RareOptions::None, RareOptions::Sack),
+            rare: match sack {
+                None if !ecn.is_ect => RareOptions::None,
+                Some(ranges) if !ecn.is_ect => RareOptions::Sack(ranges),
+                ranges => RareOptions::Ect0(ranges.unwrap_or(SackBlocks::NONE)),
+            },
         }
     }
 
@@ -252,6 +246,19 @@ impl Transfer {
         // Without text there is never more room: nothing is left to be told of it.
         (text > 0 || !blocks.is_empty()).then_some(blocks)
     }
+}
+
+/// The ECN bits of a segment's headers.
+#[derive(Clone, Copy)]
+struct EcnBits {
+    /// ECE, or nothing.
+    flags: TcpFlags,
+    /// True if routers may mark it.
+    is_ect: bool,
+}
+
+impl EcnBits {
+    const NONE: Self = Self { flags: TcpFlags::NONE, is_ect: false };
 }
 
 /// The selective acknowledgment option and its padding, and each of its blocks.

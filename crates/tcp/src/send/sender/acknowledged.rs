@@ -92,6 +92,7 @@ impl Sender {
     }
 
     /// The number of full segments so many numbers (>= 1) are, rounded up: without a division where it is one.
+    #[inline(always)]
     pub fn in_segments(&self, numbers: u32) -> u32 {
         let mss = u32::from(self.mss).max(1);
         if numbers <= mss { 1 } else { numbers.div_ceil(mss) }

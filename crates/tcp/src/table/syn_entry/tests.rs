@@ -1,11 +1,13 @@
 use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros};
-use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps};
+use whimbrel_wire::tcp::{
+    FastOpen, OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps,
+};
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, WindowSize};
 
-use super::{AdvertisedValues, PassiveOpen, SynEntry, SynStep};
+use super::{AdvertisedValues, FastOpenForm, PassiveOpen, SynEntry, SynStep};
 use crate::conn::FirstTrip;
-use crate::tunables::MissingTimestamps;
+use crate::tunables::{EcnNegotiation, MissingTimestamps};
 use crate::{DropReason, Reply, RxSegment, Tunables};
 use whimbrel_base::packet::{Payload, SegMeta};
 
@@ -160,6 +162,45 @@ mod negotiation {
         let entry = SynEntry::from_syn(&syn(syn_options()), open(), &tunables);
         let options = entry.syn_ack(announced()).header(80, 4000).options;
         assert_eq!(options, TcpOptions { mss: Some(Mss::new(1400)), ..TcpOptions::default() });
+    }
+
+    /// The flags of the answer to a SYN with these.
+    fn answered(flags: TcpFlags, ecn: EcnNegotiation) -> TcpFlags {
+        let syn = TcpHeader { flags: TcpFlags::SYN | flags, ..syn(syn_options()) };
+        let entry = SynEntry::from_syn(&syn, open(), &Tunables { ecn, ..Tunables::default() });
+        let answer = entry.syn_ack(announced()).header(80, 4000).flags;
+        assert_eq!(entry.has_ecn(), answer.contains(TcpFlags::ECE));
+        answer
+    }
+
+    #[test]
+    fn ecn_is_agreed_only_with_a_syn_that_has_ece_and_cwr() {
+        let both = TcpFlags::ECE | TcpFlags::CWR;
+        for ecn in [EcnNegotiation::Answer, EcnNegotiation::Ask] {
+            assert_eq!(answered(both, ecn), TcpFlags::SYN_ACK | TcpFlags::ECE);
+            // Accurate ECN's SYN asks for the classic form, too (RFC 9768 3.1.2).
+            assert_eq!(answered(both | TcpFlags::AE, ecn), TcpFlags::SYN_ACK | TcpFlags::ECE);
+            for other in [TcpFlags::NONE, TcpFlags::ECE, TcpFlags::CWR, TcpFlags::AE] {
+                assert_eq!(answered(other, ecn), TcpFlags::SYN_ACK, "{other:?}");
+            }
+        }
+        assert_eq!(answered(both, EcnNegotiation::Off), TcpFlags::SYN_ACK);
+    }
+
+    #[test]
+    fn fast_open_cookie_of_either_form_leaves_round_trip_and_ecn() {
+        for experimental in [false, true] {
+            let flags = TcpFlags::SYN | TcpFlags::ECN_SETUP;
+            let syn = TcpHeader { flags, ..syn(syn_options()) };
+            let mut entry = SynEntry::from_syn(&syn, open(), &Tunables::default());
+            let asked = FastOpen::REQUEST;
+            let asked = if experimental { asked.into_experimental() } else { asked };
+            entry.grant_fast_open(&asked);
+            let form = if experimental { FastOpenForm::Experimental } else { FastOpenForm::Plain };
+            assert_eq!(entry.fast_open(), Some(form));
+            assert!(entry.has_ecn());
+            assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Took(Micros::default()));
+        }
     }
 
     #[test]
