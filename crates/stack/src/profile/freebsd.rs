@@ -89,6 +89,7 @@ const OF_1997: &[Setting] = &[
         "0",
         "tcp_input.c, tcp_dooptions: it knows MSS, window scale, timestamps and CC",
     ),
+    set("net.inet.tcp.ecn.enable", "0", "older than RFC 3168"),
     set("options.order", "freebsd", "assumed: tcp_output.c"),
     set(
         "timestamps.missing",

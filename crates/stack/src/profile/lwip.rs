@@ -39,6 +39,7 @@ const SETTINGS: &[Setting] = &[
     ),
     set("LWIP_TCP_TIMESTAMPS", "0", "opt.h: 0; Unikraft's Config.uk: default n"),
     set("LWIP_TCP_SACK_OUT", "0", "opt.h: 0"),
+    set("net.ipv4.tcp_ecn", "0", "assumed: tcp_in.c: reserved bits are not looked at"),
     set("options.order", "lwip", "assumed: tcp_out.c, tcp_output_segment"),
     set("timestamps.missing", "take", "assumed: tcp_in.c, tcp_parseopt: there is no PAWS"),
     set(

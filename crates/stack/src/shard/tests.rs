@@ -16,6 +16,7 @@ mod control;
 mod cookies;
 mod drops;
 mod echo;
+mod ecn;
 mod ethernet;
 mod fast_open;
 mod flood;

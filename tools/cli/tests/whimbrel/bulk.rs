@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::Net;
+use crate::netns::{Net, WHIMBREL};
 use crate::running::{fail, succeed, unbroken};
 
 fn whimbrel(words: &str) -> String {
@@ -206,6 +206,57 @@ fn our_stack_and_the_kernel_send_to_each_other_over_tun() {
     let document = run(&format!("bulk recv 10.8.0.1:19 --peer plain -w {wire} -t 500ms"));
     assert!(document["summary"]["received"].as_u64().unwrap() > 1 << 20);
     kernel.end();
+}
+
+/// Packets with ECT(0) that the kernel of a namespace received.
+fn ect0_packets(net: &Net) -> u64 {
+    let text = net.run("cat /proc/net/netstat");
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt: "));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let at = names.split(' ').position(|name| name == "InECT0Pkts").unwrap();
+    values.split(' ').nth(at).unwrap().parse().unwrap()
+}
+
+#[test]
+fn ecn_is_agreed_with_the_kernel_whichever_asks() {
+    let Some(net) = Net::new() else { return };
+    let wire = "tun:whim1,addr=10.8.0.2/24,host=10.8.0.1";
+    let send = format!("{WHIMBREL} bulk send 10.8.0.1 --peer plain -w {wire} -n 4M");
+
+    net.set("net.ipv4.tcp_ecn", "1");
+    let ours = net.serve(&["--chargen", "-l", "10.9.0.2:5202"]);
+    net.run(&format!("{WHIMBREL} bulk recv 10.9.0.2:5202 --peer plain -w kernel: -n 4M"));
+    ours.stop();
+    let by_kernel = ect0_packets(&net);
+    assert!(by_kernel > 0, "the kernel asks");
+
+    let kernel = net.serve(&["--sink", "-w", "kernel:"]);
+    net.run(&format!("{send} -S net.ipv4.tcp_ecn=1"));
+    let by_us = ect0_packets(&net);
+    assert!(by_us > by_kernel, "we ask");
+    net.run(&send);
+    assert_eq!(ect0_packets(&net), by_us, "neither asks");
+    net.set("net.ipv4.tcp_ecn", "0");
+    net.run(&format!("{send} -S net.ipv4.tcp_ecn=1"));
+    assert_eq!(ect0_packets(&net), by_us, "the kernel does not agree");
+    kernel.end();
+}
+
+/// The mark is half a bandwidth-delay product of 100 Mb/s and 40 ms: 250 kB, of 20 ms. A full line carries
+/// 96.5 Mb/s of text.
+#[test]
+fn marks_keep_line_full_and_queue_short_without_losses() {
+    let line = "--clock virtual -w mem:rate=100M,delay=20ms,ecn=250000,queue=100000p";
+    let missed = "bitrate<93.6M||wait.p99>24ms||again>0";
+    for algorithm in ["reno", "cubic"] {
+        let run = format!("bulk send -t 60 -O 20s {line} -C {algorithm} --fail-if {missed}");
+        let text = whimbrel(&format!("{run} -S net.ipv4.tcp_ecn=1"));
+        assert!(text.contains("Waited in the queue: "), "{text}");
+    }
+    // Unless both ends agree, nothing is marked and the queue grows.
+    let run = format!("bulk send -t 5 -O 10s {line} -C reno --fail-if {missed}");
+    let (code, error) = fail(Command::new(WHIMBREL).args(run.split_whitespace()));
+    assert!(code == 3 && error.contains("wait.p99 is "), "{code} {error}");
 }
 
 /// Bytes on the way at the end of the time are in the sink's count: in its time, too.
