@@ -1,7 +1,7 @@
 //! The next segment to send: judged without changing anything, then made.
 use crate::Context;
-use crate::conn::Connection;
 use crate::conn::tcb::NextSegment;
+use crate::conn::{Connection, Flags};
 use crate::send::Head;
 use whimbrel_base::packet::Slices;
 
@@ -44,6 +44,18 @@ pub enum RareOptions {
     /// ECT(0) in the IP header: routers may mark the text instead of dropping it (RFC 3168 6.1.2). With the ranges
     /// that arrived out of order or twice, if there are any.
     Ect0(SackBlocks),
+}
+
+impl RareOptions {
+    /// Returns the options of text that may be marked. Text that left no room for the ranges that it should name may
+    /// not.
+    fn into_ect0(self) -> Self {
+        match self {
+            Self::None => Self::Ect0(SackBlocks::NONE),
+            Self::Sack(ranges) if !ranges.is_empty() => Self::Ect0(ranges),
+            other => other,
+        }
+    }
 }
 
 /// Options of a SYN or SYN-ACK other than timestamps.
@@ -152,7 +164,7 @@ impl Connection {
             self.transfer.tcb.note_held_back(cx);
             return None;
         };
-        let head = match next {
+        let mut head = match next {
             NextSegment::Stream(range) => self.transfer.make_stream(cx, range, slices),
             NextSegment::KeepAlive => {
                 self.transfer.tcb.sender.set_keep_alive(false);
@@ -161,9 +173,17 @@ impl Connection {
             }
             NextSegment::Ack => Head { seq: self.transfer.tcb.sender.bare_number(), ..Head::ACK },
         };
-        let sack = self.transfer.name_held(slices.bytes());
+        let held = self.transfer.name_held(slices.bytes());
+        let mut rare = held.map_or(RareOptions::None, RareOptions::Sack);
+        if self.transfer.tcb.flags.has(Flags::ECHO_OR_ECT) {
+            let ecn = self.transfer.take_ecn_bits();
+            head.flags |= ecn.flags;
+            if ecn.is_ect {
+                rare = rare.into_ect0();
+            }
+        }
         self.transfer.on_made(cx, slices, head.gso_size);
         // Last, so that it is written where the caller has it.
-        Some(self.transfer.make_header(cx, head, sack))
+        Some(self.transfer.make_header(cx, head, rare))
     }
 }

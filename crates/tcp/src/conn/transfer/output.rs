@@ -65,7 +65,7 @@ impl Transfer {
             self.announce_window(cx);
         }
         let head = Head { seq: self.tcb.sender.seq().una, flags, gso_size: 0 };
-        let mut outgoing = self.make_fields(cx, head, 0, None, EcnBits::NONE);
+        let mut outgoing = self.make_fields(cx, head, 0, RareOptions::None);
         outgoing.rare = RareOptions::Syn(SynOptions { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -157,23 +157,20 @@ impl Transfer {
         &mut self,
         cx: &Context,
         head: Head,
-        sack: Option<SackBlocks>,
+        rare: RareOptions,
     ) -> OutgoingSegment {
         debug_assert!(self.tcb.state != State::SynSent, "its SYN is all that it sends");
         let bounds = self.tcb.window_bounds();
         self.tcb.receiver.announce(&bounds, &cx.tunables);
         let urgent = self.urgent_pointer(head.seq);
-        let has_ecn = self.tcb.flags.has(Flags::ECHO_OR_ECT);
-        let ecn = if has_ecn { self.take_ecn_bits() } else { EcnBits::NONE };
-        // Once, with all that it has: what is changed afterwards would be copied.
-        self.make_fields(cx, head, urgent, sack, ecn)
+        self.make_fields(cx, head, urgent, rare)
     }
 
     /// Takes the ECN bits of the segment that is being made, if it is to have any.
     // Out of line, and a number: what it returned in memory would have each segment made there.
     #[cold]
     #[inline(never)]
-    fn take_ecn_bits(&mut self) -> EcnBits {
+    pub(in crate::conn) fn take_ecn_bits(&mut self) -> EcnBits {
         // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends (whether they
         // acknowledge CE data packets or non-CE data packets) until it receives a CWR packet".
         let flags = if self.tcb.flags.has(Flags::ECHO) { TcpFlags::ECE } else { TcpFlags::NONE };
@@ -194,13 +191,12 @@ impl Transfer {
         cx: &Context,
         head: Head,
         urgent: u16,
-        sack: Option<SackBlocks>,
-        ecn: EcnBits,
+        rare: RareOptions,
     ) -> OutgoingSegment {
         let Head { seq, flags, gso_size } = head;
-        let flags = flags | ecn.flags;
         self.timers.stop_ack();
-        self.tcb.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
+        let names_all = !matches!(rare, RareOptions::Sack(ranges) if ranges.is_empty());
+        self.tcb.receiver.on_ack_made(names_all);
         OutgoingSegment {
             seq,
             ack: self.tcb.receiver.nxt(),
@@ -209,11 +205,7 @@ impl Transfer {
             urgent,
             gso_size,
             timestamps: self.own_timestamps(cx),
-            rare: match sack {
-                None if !ecn.is_ect => RareOptions::None,
-                Some(ranges) if !ecn.is_ect => RareOptions::Sack(ranges),
-                ranges => RareOptions::Ect0(ranges.unwrap_or(SackBlocks::NONE)),
-            },
+            rare,
         }
     }
 
@@ -250,15 +242,11 @@ impl Transfer {
 
 /// The ECN bits of a segment's headers.
 #[derive(Clone, Copy)]
-struct EcnBits {
+pub(in crate::conn) struct EcnBits {
     /// ECE, or nothing.
-    flags: TcpFlags,
+    pub(in crate::conn) flags: TcpFlags,
     /// True if routers may mark it.
-    is_ect: bool,
-}
-
-impl EcnBits {
-    const NONE: Self = Self { flags: TcpFlags::NONE, is_ect: false };
+    pub(in crate::conn) is_ect: bool,
 }
 
 /// The selective acknowledgment option and its padding, and each of its blocks.
