@@ -110,7 +110,9 @@ Examples:
   whimbrel sim grid 10M 100M/70ms/cubic
       All cells of 10 Mb/s, and one more
   whimbrel sim grid --json > before.json
-      Compare after a change with: whimbrel sim grid --baseline before.json";
+      Compare after a change with: whimbrel sim grid --baseline before.json
+  whimbrel sim grid --full 10M/10ms/0% --html full.html
+      Losses, queues and bbr, too: without CELL, all 720 cells in hours";
 
 /// The examples at the end of the help of `whimbrel sim paths`.
 pub(crate) const SIM_PATHS: &str = "\

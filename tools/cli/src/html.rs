@@ -9,6 +9,7 @@ mod curves;
 mod distribution;
 mod drawn;
 mod figure;
+mod full_grid;
 mod glance;
 mod heat;
 mod hue;
@@ -34,6 +35,7 @@ pub(crate) fn page(document: &Value) -> String {
     match root.at("schema").text() {
         "whimbrel.lab/1" => lab::page(&root),
         "whimbrel.grid/1" | "whimbrel.paths/1" => heat::page(&root),
+        "whimbrel.full-grid/1" => full_grid::page(&root),
         "whimbrel.bulk/1" => loads::bulk(&root),
         _ => loads::load(&root),
     }

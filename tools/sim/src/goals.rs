@@ -19,10 +19,12 @@ use whimbrel_tcp::conn::Limit;
 use crate::path::{Captured, FlowReport, GoOn, PathPlan, PathReport};
 use seeds::Seeds;
 
+pub use full::{FullCell, FullFigure};
 pub use grid::{Cell, grid};
 pub use paths::paths;
 
 mod bbr;
+mod full;
 mod grid;
 mod paths;
 mod patterns;

@@ -11,7 +11,7 @@ use super::figure::{Figure, Reading, figure};
 use super::shape;
 
 /// The commands whose documents can be compared.
-pub(super) const KINDS: [&str; 6] = ["load", "crr", "bulk", "lab", "grid", "paths"];
+pub(super) const KINDS: [&str; 7] = ["load", "crr", "bulk", "lab", "grid", "full-grid", "paths"];
 
 /// Names and values of rules.
 pub(super) type Rules = BTreeMap<Foreign<String>, Foreign<String>>;
@@ -36,6 +36,7 @@ pub(super) fn parts(schema: &str, document: &Value) -> Option<Vec<Part>> {
         ("bulk", "1") => Some(vec![bulk(document)]),
         ("lab", "1") => Some(lab(document)),
         ("grid" | "paths", "1") => Some(lines(document)),
+        ("full-grid", "1") => Some(cells(document)),
         _ => None,
     }
 }
@@ -173,6 +174,23 @@ fn lines(document: &Value) -> Vec<Part> {
     lines.map(part).collect()
 }
 
+/// A part for each cell of `sim grid --full`.
+fn cells(document: &Value) -> Vec<Part> {
+    let cells = document["lines"].as_array().into_iter().flatten();
+    let part = |cell: &Value| Part {
+        name: Foreign::new(plain(&cell["name"])),
+        rules: BTreeMap::new(),
+        figures: CELL_FIGURES
+            .into_iter()
+            .filter_map(|(name, pointer, unit)| {
+                Some(figure(name, unit, Reading::exact(cell.pointer(pointer)?.as_f64()?)))
+            })
+            .collect(),
+        times: None,
+    };
+    cells.map(part).collect()
+}
+
 /// Options, and the machine.
 fn rules(document: &Value) -> Rules {
     let mut rules = BTreeMap::new();
@@ -220,3 +238,12 @@ fn numbers(array: &Value, pointer: &str) -> Vec<f64> {
     let all = array.as_array().into_iter().flatten();
     all.filter_map(|it| it.pointer(pointer).and_then(Value::as_f64)).collect()
 }
+
+/// Figures of a cell: name, place and unit.
+const CELL_FIGURES: [(&str, &str, &str); 5] = [
+    ("used", "/used", "%"),
+    ("mean wait", "/wait/mean", "s"),
+    ("p99 of waits", "/wait/p99", "s"),
+    ("sent again", "/sent_again", "%"),
+    ("timeouts", "/timeouts", ""),
+];

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// met it then, or is now more than 1 % worse.
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
-    /// Print one JSON document (whimbrel.grid/1 or whimbrel.paths/1) instead.
+    /// Print one JSON document (whimbrel.grid/1, whimbrel.full-grid/1 or whimbrel.paths/1) instead.
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]

@@ -39,6 +39,7 @@ fn each_command_that_measures_can_be_compared_with_itself() {
         ("bulk", "bulk send -n 1M -i 100ms -w mem:rate=10M,delay=5ms"),
         ("lab", "lab run fddi-70ms --profile whimbrel --vary bytes=1M"),
         ("grid", "sim grid 10M/1ms"),
+        ("full-grid", "sim grid --full 10M/1ms/0%/1bdp"),
     ] {
         let path = document(&folder, name, words);
         let told = succeed(&mut compare([&path, &path], &["--json"]));

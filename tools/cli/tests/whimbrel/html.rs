@@ -22,11 +22,12 @@ const CASES: [&str; 5] = [
     "lab run fddi-70ms --profile freebsd-2.2.5,whimbrel --vary bytes=8M",
     "lab run freebsd-qps --vary lasts=100ms --vary rounds=1 --vary threads=1",
 ];
-const LOADS: [&str; 4] = [
+const LOADS: [&str; 5] = [
     "load -z 3s -c 4 -q 200 -K --repeat 2 -w mem:delay=2ms,loss=2% --clock virtual",
     "crr -l 2s -w mem:delay=2ms --clock virtual",
     "bulk send -t 4 -w mem:rate=45M,delay=35ms --clock virtual",
     "sim grid 10M/1ms 10M/10ms",
+    "sim grid --full 10M/1ms/0% 10M/10ms/1%/0.25bdp",
 ];
 
 fn whimbrel(words: &str) -> Command {

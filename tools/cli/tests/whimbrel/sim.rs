@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::running::{Running, document, fail, interrupt, succeed, unbroken, whimbrel};
+use crate::running::{
+    Running, Signal, await_that, document, fail, interrupt, succeed, unbroken, whimbrel,
+};
 use crate::scratch::scratch;
 
 #[test]
@@ -106,4 +108,63 @@ fn interrupted_measurement_is_reported() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("interrupted: ") && error.contains(" of 4 measurements"), "{error}");
+}
+
+#[test]
+fn full_grid_continues_from_its_results() {
+    let file = scratch("cells.jsonl");
+    let words = |cells: &str| format!("sim grid --full {cells} --results {}", file.display());
+    let text = succeed(&mut whimbrel(&words("10M/1ms/0%/1bdp/bbr")));
+    assert!(text.contains("\n10M/1ms/0%/1bdp/bbr ") && text.ends_with("\n1 cell\n"), "{text}");
+    // What stands there is not measured again.
+    let known = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, known.replace("\"timeouts\":0", "\"timeouts\":77")).unwrap();
+    let document = document(&(words("10M/1ms/0%/1bdp") + " --json"));
+    assert_eq!(document["schema"], "whimbrel.full-grid/1");
+    let timeouts: Vec<_> =
+        document["lines"].as_array().unwrap().iter().map(|it| &it["timeouts"]).collect();
+    assert_eq!(timeouts, [0, 0, 77]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn interrupted_full_grid_keeps_its_cells() {
+    let file = scratch("kept.jsonl");
+    let mut command =
+        whimbrel("sim grid --full -j 1 10M/1ms/0%/1bdp/reno 10G/600ms/0%/4bdp --results");
+    let child = command.arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = Running::start(child);
+    await_that("a cell is written down", || {
+        std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n'))
+    });
+    child.signal(Signal::INT);
+    let output = child.output();
+    let [text, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(text.ends_with("\n1 cell\n"), "{text}");
+    assert!(
+        error.contains("interrupted: 1 of 4 cells") && error.contains("continues from"),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn worse_cell_of_the_full_grid_exits_3() {
+    let file = scratch("full-before.json");
+    let words = "sim grid --full 10M/1ms/0%/1bdp/bbr";
+    let mut before = document(&format!("{words} --json"));
+    let mut compare = || {
+        std::fs::write(&file, before.to_string()).unwrap();
+        before["lines"][0]["used"] = 200.into();
+        whimbrel(&format!("{words} --baseline {}", file.display())).output().unwrap()
+    };
+    assert_eq!(compare().status.code(), Some(0));
+    let worse = compare();
+    assert_eq!(worse.status.code(), Some(3));
+    let text = String::from_utf8(worse.stdout).unwrap();
+    assert!(
+        text.contains("WORSE than ") && text.ends_with("1 worse than before, 0 new\n"),
+        "{text}"
+    );
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{Cell, Goal, grid, is_named, paths};
+use super::{Cell, FullCell, Goal, grid, is_named, paths};
 
 #[test]
 fn grid_has_cells_whose_double_bdp_fits_in_the_buffer() {
@@ -60,4 +60,43 @@ fn line_names_are_distinct() {
     let all = names.len();
     names.dedup();
     assert_eq!(names.len(), all);
+}
+
+#[test]
+fn full_grid_has_720_cells_of_distinct_names() {
+    let cells = FullCell::all();
+    let mut names: Vec<_> = cells.iter().map(FullCell::name).collect();
+    assert_eq!(names.first().map(String::as_str), Some("10M/1ms/0%/0.25bdp/reno"));
+    assert!(names.iter().any(|it| it == "10G/600ms/0.001%/4bdp/bbr"), "{names:?}");
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 720);
+}
+
+#[test]
+fn full_cell_estimates_packets_of_line_window_or_losses() {
+    let packets = |name: &str| {
+        let cell = FullCell::all().into_iter().find(|cell| cell.name() == name).unwrap();
+        cell.packets() as u64
+    };
+    // 22 s of 833 packets.
+    assert_eq!(packets("10M/1ms/0%/1bdp/cubic"), 10_000 + 18_333);
+    let line = packets("100M/10ms/0%/1bdp/cubic");
+    assert!(packets("100M/10ms/1%/1bdp/cubic") < line);
+    assert_eq!(packets("100M/10ms/1%/1bdp/bbr"), line);
+    // 64 MB in 600 ms are less than 1 Gb/s, and a tenth of 10 Gb/s.
+    assert!(packets("10G/600ms/0%/1bdp/bbr") < packets("1G/70ms/0%/1bdp/bbr") * 2);
+}
+
+#[test]
+fn full_cell_measures_rate_wait_and_losses() {
+    let measure = |name: &str| {
+        let cell = FullCell::all().into_iter().find(|cell| cell.name() == name).unwrap();
+        cell.measure(&|| true).unwrap()
+    };
+    let (clean, lossy) = (measure("10M/10ms/0%/1bdp/cubic"), measure("10M/10ms/1%/1bdp/cubic"));
+    assert!((97.0..=100.5).contains(&clean.used), "{clean:?}");
+    assert!(clean.wait_mean > lossy.wait_mean && clean.wait_mean <= clean.wait_p99, "{clean:?}");
+    assert!((0.9..1.5).contains(&lossy.sent_again) && clean.sent_again < 0.9, "{lossy:?}");
+    assert_eq!(measure("10M/10ms/1%/1bdp/cubic"), lossy);
 }
