@@ -1,65 +1,20 @@
-//! gRPC: tonic serves and connects over a stack. The glue is [`Accepted`]: tonic asks each connection
-//! who its peer is. The client needs none: it takes [`whimbrel::Connector`].
+//! gRPC: tonic serves and connects over a stack, by the features `tonic` and `hyper-util` of `whimbrel`.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, BufMut, Bytes};
-use futures_util::StreamExt;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::body::Body;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{NamedService, UnaryService};
-use tonic::transport::server::Connected;
 use tonic::transport::{Endpoint, Server};
 use tonic::{Request, Response, Status};
 use tower::Service;
-use whimbrel::{Connector, Stack, TcpListener, TcpStream};
+use whimbrel::{Connector, Stack, TcpListener};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-/// A connection with tonic's trait.
-pub(crate) struct Accepted(pub(crate) TcpStream);
-
-impl Connected for Accepted {
-    type ConnectInfo = Option<SocketAddr>;
-
-    fn connect_info(&self) -> Self::ConnectInfo {
-        self.0.peer_addr().ok()
-    }
-}
-
-impl AsyncRead for Accepted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Accepted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-}
 
 #[tokio::main]
 async fn main() -> Outcome<()> {
@@ -73,8 +28,7 @@ pub(crate) async fn echo(message: Bytes) -> Outcome<Bytes> {
     let (near, far) = Stack::pair()?;
     let listener = TcpListener::bind(&near, "10.0.0.1:80").await?;
     let serving = tokio::spawn(async move {
-        let accepted = listener.incoming().map(|stream| stream.map(Accepted));
-        Server::builder().add_service(Echo).serve_with_incoming(accepted).await
+        Server::builder().add_service(Echo).serve_with_incoming(listener.incoming()).await
     });
     let endpoint = Endpoint::from_static("http://10.0.0.1/");
     let channel = endpoint.connect_with_connector(Connector::new(far)).await?;

@@ -1,84 +1,15 @@
-//! QUIC: quinn sends its datagrams over a stack. The glue is [`Socket`].
+//! QUIC: quinn sends its datagrams over a stack, by the feature `quinn` of `whimbrel`.
 
-use std::fmt;
-use std::future::Future;
-use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
 
-use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, ClientConfig, Endpoint, EndpointConfig, ServerConfig, UdpPoller};
+use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig};
 use rcgen::generate_simple_self_signed;
 use rustls::RootCertStore;
 use rustls::pki_types::PrivatePkcs8KeyDer;
-use tokio::io::ReadBuf;
+use whimbrel::compat::QuinnSocket;
 use whimbrel::{Stack, UdpSocket};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-/// A UDP socket with quinn's trait.
-#[derive(Debug)]
-pub(crate) struct Socket(UdpSocket);
-
-/// A task that waits for room to send.
-struct Room {
-    socket: Arc<Socket>,
-    waiting: Mutex<Option<Waiting>>,
-}
-
-type Waiting = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
-
-impl AsyncUdpSocket for Socket {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Room { socket: self, waiting: Mutex::new(None) })
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.0.try_send_to(transmit.contents, transmit.destination).map(drop)
-    }
-
-    fn poll_recv(
-        &self,
-        cx: &mut Context<'_>,
-        bufs: &mut [IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        let (Some(buf), Some(meta)) = (bufs.first_mut(), meta.first_mut()) else {
-            return Poll::Ready(Ok(0));
-        };
-        let mut buf = ReadBuf::new(buf);
-        let addr = ready!(self.0.poll_recv_from(cx, &mut buf))?;
-        let len = buf.filled().len();
-        *meta = RecvMeta { addr, len, stride: len, ..RecvMeta::default() };
-        Poll::Ready(Ok(1))
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-}
-
-impl UdpPoller for Room {
-    fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let socket = &self.socket;
-        let room = waiting.get_or_insert_with(|| {
-            let socket = Arc::clone(socket);
-            Box::pin(async move { socket.0.writable().await })
-        });
-        let result = ready!(room.as_mut().poll(cx));
-        *waiting = None;
-        Poll::Ready(result)
-    }
-}
-
-impl fmt::Debug for Room {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room").field("socket", &self.socket).finish_non_exhaustive()
-    }
-}
 
 #[tokio::main]
 async fn main() -> Outcome<()> {
@@ -117,7 +48,7 @@ pub(crate) async fn echo(sent: Vec<u8>) -> Outcome<Vec<u8>> {
 
 /// A QUIC endpoint on a stack.
 async fn endpoint(stack: &Stack, at: &str, server: Option<ServerConfig>) -> Outcome<Endpoint> {
-    let socket = Arc::new(Socket(UdpSocket::bind(stack, at).await?));
+    let socket = Arc::new(QuinnSocket::new(UdpSocket::bind(stack, at).await?));
     let runtime = quinn::default_runtime().ok_or("no runtime")?;
     let config = EndpointConfig::default();
     Ok(Endpoint::new_with_abstract_socket(config, server, socket, runtime)?)

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use http::uri::PathAndQuery;
 use tokio::time::Instant;
 use tonic::transport::{Endpoint, Server};
@@ -11,7 +10,7 @@ use tonic::{Code, Request};
 use whimbrel::sim::{Net, Outcome, World};
 use whimbrel::{Connector, TcpListener};
 
-use grpc::{Accepted, Echo, Plain};
+use grpc::{Echo, Plain};
 
 #[allow(dead_code, reason = "its main is not called")]
 #[path = "../examples/grpc.rs"]
@@ -19,8 +18,7 @@ mod grpc;
 
 async fn serve(net: Net) -> Outcome {
     let listener = TcpListener::bind(net.stack(), "0.0.0.0:80").await?;
-    let accepted = listener.incoming().map(|stream| stream.map(Accepted));
-    Ok(Server::builder().add_service(Echo).serve_with_incoming(accepted).await?)
+    Ok(Server::builder().add_service(Echo).serve_with_incoming(listener.incoming()).await?)
 }
 
 #[test]

@@ -38,6 +38,7 @@
 //! |---|---|
 //! | `axum` | `axum::serve` takes a [`TcpListener`]; `serve` ends with its stack |
 //! | `hyper-util` | `Connector`, with which hyper-util's pooling client uses a stack |
+//! | `quinn`, `hickory`, `tonic` | `compat`: sockets with the traits of these libraries |
 //! | `rules` | `StackBuilder::config_file` and `StackBuilder::environment` |
 //! | `sim` | `sim::World`: hosts on bad networks in virtual time, for tests; enables tokio's `test-util` |
 //!
@@ -196,6 +197,9 @@ mod changes;
 #[cfg(feature = "hyper-util")]
 mod client;
 mod clock;
+#[cfg(any(feature = "hickory", feature = "quinn", feature = "tonic"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "hickory", feature = "quinn", feature = "tonic"))))]
+pub mod compat;
 mod congestion;
 pub mod device;
 mod dials;
