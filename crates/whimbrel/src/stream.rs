@@ -140,7 +140,11 @@ impl TcpStream {
         mailbox.ask(Request::Connect(Box::new(connect)));
         // From here on, dropping `stream` aborts the attempt.
         let (index, port) = poll_fn(|cx| stream.poll_open(cx)).await?;
-        stream.local = stack.local_end(mailbox, index, port).ok_or_else(fault::unknown)?;
+        // Another host's address is not among the stack's.
+        let bound = local.filter(|local| !local.addr.is_unspecified());
+        let own = || stack.local_end(mailbox, index, port);
+        let local = bound.map(|local| Endpoint::new(local.addr, port).into()).or_else(own);
+        stream.local = local.ok_or_else(fault::unknown)?;
         Ok(stream)
     }
 
