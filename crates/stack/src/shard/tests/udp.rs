@@ -74,9 +74,7 @@ fn a_datagram_arrives_with_its_ends_and_is_answered() {
         let query = hosts.server.udp_recv(server).expect("received");
         let class = TrafficClass::default();
         let from = Endpoint::new(client_addr(over), port);
-        let (to, data, hop_limit) = (at(over), &b"query"[..], 64);
-        // The default over IPv4 lets routers cut it.
-        let dont_fragment = over == Over::V6;
+        let (to, data, hop_limit, dont_fragment) = (at(over), &b"query"[..], 64, true);
         let expected = Received::of(&Arrived { from, to, data, class, hop_limit, dont_fragment });
         assert_eq!(query, expected);
         assert_eq!(hosts.server.udp_recv(server), None);
