@@ -237,7 +237,7 @@ impl Connection {
         if seg.header.flags.contains(TcpFlags::SYN) {
             return self.judge_syn(cx, seg);
         }
-        self.transfer.on_echo(cx, seg);
+        self.transfer.tcb.on_echo(cx, seg);
         Continue(())
     }
 

@@ -176,7 +176,7 @@ impl Connection {
         let held = self.transfer.name_held(slices.bytes());
         let mut rare = held.map_or(RareOptions::None, RareOptions::Sack);
         if self.transfer.tcb.flags.has(Flags::ECHO_OR_ECT) {
-            let ecn = self.transfer.take_ecn_bits();
+            let ecn = self.transfer.tcb.take_ecn_bits();
             head.flags |= ecn.flags;
             if ecn.is_ect {
                 rare = rare.into_ect0();

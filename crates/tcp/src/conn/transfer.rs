@@ -15,7 +15,6 @@ use crate::verdict::Reply;
 use crate::{Context, RxSegment};
 
 mod ack;
-mod ecn;
 mod keep_alive;
 mod loss_probe;
 mod mtu_search;

@@ -167,8 +167,7 @@ impl Network {
             if let Some(configure) = configure {
                 builder = configure(&name, builder)?;
             }
-            let builder =
-                builder.mem(end).address(v4, 8)?.address(v6, 64)?;
+            let builder = builder.mem(end).address(v4, 8)?.address(v6, 64)?;
             builder.seed(seed).driver(Driver::Runtime).build_named(Arc::clone(&self.names))
         };
         match build() {

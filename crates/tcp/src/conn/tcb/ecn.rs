@@ -1,10 +1,11 @@
-//! Explicit congestion notification (RFC 3168): its negotiation, and marks of what arrives.
+//! Explicit congestion notification (RFC 3168): its negotiation, marks of what arrives, and echoes of marks.
 
 use whimbrel_wire::tcp::TcpFlags;
 
-use crate::RxSegment;
 use crate::conn::Flags;
 use crate::conn::tcb::Tcb;
+use crate::send::AckPlace;
+use crate::{Context, RxSegment};
 
 impl Tcb {
     /// The connection uses ECN, as both SYNs agreed.
@@ -53,4 +54,79 @@ impl Tcb {
             }
         }
     }
+
+    /// The control bits with which our SYN asks for ECN, or our SYN-ACK agrees to it.
+    #[cold]
+    pub(in crate::conn) fn ecn_of_syn(&mut self, cx: &mut Context, syn: TcpFlags) -> TcpFlags {
+        let is_again = self.sender.attempts() > 0;
+        if is_again && !syn.contains(TcpFlags::ACK) && cx.tunables.ecn_fallback {
+            // RFC 3168 6.1.1.1: "A host that receives no reply to an ECN-setup SYN within the normal SYN
+            // retransmission timeout interval MAY resend the SYN and any subsequent SYN retransmissions
+            // with CWR and ECE cleared."
+            cx.counters.ecn_fallbacks += u64::from(!self.flags.has(Flags::NO_ECT));
+            self.flags.set(Flags::NO_ECT);
+        }
+        match () {
+            () if self.flags.has(Flags::NO_ECT) => TcpFlags::NONE,
+            // RFC 3168 6.1.1: "When Host B sends an ECN-setup SYN-ACK packet, it sets the ECE flag but not the
+            // CWR flag."
+            () if syn.contains(TcpFlags::ACK) => TcpFlags::ECE,
+            () => TcpFlags::ECN_SETUP,
+        }
+    }
+
+    /// Routers may mark `bytes` of new text, unless a SYN of ours forbids it. Returns the control bits that go with it.
+    #[cold]
+    pub(in crate::conn) fn mark_capable(&mut self, bytes: u32) -> TcpFlags {
+        // RFC 3168 6.1.1: "A host MUST NOT set ECT on data packets unless it (...) has sent no non-ECN-setup SYN".
+        // Marks are echoed all the same, if the answer agrees to the first.
+        if bytes == 0 || self.flags.has(Flags::NO_ECT) {
+            return TcpFlags::NONE;
+        }
+        self.flags.set(Flags::ECT);
+        if self.sender.take_reduced() { TcpFlags::CWR } else { TcpFlags::NONE }
+    }
+
+    /// ECE arrives. It says that a router marked what was sent, if ECN was negotiated and its segment's
+    /// numbers are acceptable.
+    pub(in crate::conn) fn on_echo(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
+        if !self.flags.has(Flags::ECN)
+            || self.sender.has_syn()
+            || !seg.header.flags.contains(TcpFlags::ACK)
+        {
+            return;
+        }
+        match self.sender.seq().judge_ack(seg.header.ack) {
+            AckPlace::New(numbers) => {
+                let segs = self.sender.in_segments(numbers);
+                cx.counters.delivered_ce += u64::from(segs);
+                self.stats.cold.count_delivered_ce(segs);
+            }
+            AckPlace::Current => {}
+            _ => return,
+        }
+        if let Some(buffers) = self.buffers.as_deref_mut() {
+            self.sender.on_echo(cx, seg.header.ack, &mut buffers.send);
+        }
+    }
+
+    /// Takes the ECN bits of the segment that is being made, if it is to have any.
+    // Out of line, and a number: what it returned in memory would have each segment made there.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::conn) fn take_ecn_bits(&mut self) -> EcnBits {
+        // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends (whether they
+        // acknowledge CE data packets or non-CE data packets) until it receives a CWR packet".
+        let flags = if self.flags.has(Flags::ECHO) { TcpFlags::ECE } else { TcpFlags::NONE };
+        EcnBits { flags, is_ect: self.flags.take(Flags::ECT) }
+    }
+}
+
+/// The ECN bits of a segment's headers.
+#[derive(Clone, Copy)]
+pub(in crate::conn) struct EcnBits {
+    /// ECE, or nothing.
+    pub(in crate::conn) flags: TcpFlags,
+    /// True if routers may mark it.
+    pub(in crate::conn) is_ect: bool,
 }

@@ -59,7 +59,7 @@ impl Transfer {
         let answers = self.tcb.state == State::SynReceived;
         let mut flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         if self.tcb.flags.has(Flags::ECN) {
-            flags |= self.ecn_of_syn(cx, flags);
+            flags |= self.tcb.ecn_of_syn(cx, flags);
         }
         if answers {
             self.announce_window(cx);
@@ -122,7 +122,7 @@ impl Transfer {
                 }
             } else if self.tcb.flags.has(Flags::ECN) {
                 // RFC 3168 6.1.5, 6.1.6: neither what goes again nor a window probe has ECT.
-                head.flags |= self.mark_capable(slices.bytes());
+                head.flags |= self.tcb.mark_capable(slices.bytes());
             }
             head
         };
@@ -164,17 +164,6 @@ impl Transfer {
         self.tcb.receiver.announce(&bounds, &cx.tunables);
         let urgent = self.urgent_pointer(head.seq);
         self.make_fields(cx, head, urgent, rare)
-    }
-
-    /// Takes the ECN bits of the segment that is being made, if it is to have any.
-    // Out of line, and a number: what it returned in memory would have each segment made there.
-    #[cold]
-    #[inline(never)]
-    pub(in crate::conn) fn take_ecn_bits(&mut self) -> EcnBits {
-        // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends (whether they
-        // acknowledge CE data packets or non-CE data packets) until it receives a CWR packet".
-        let flags = if self.tcb.flags.has(Flags::ECHO) { TcpFlags::ECE } else { TcpFlags::NONE };
-        EcnBits { flags, is_ect: self.tcb.flags.take(Flags::ECT) }
     }
 
     /// Our SYN-ACK announces the window as any segment does.
@@ -238,15 +227,6 @@ impl Transfer {
         // Without text there is never more room: nothing is left to be told of it.
         (text > 0 || !blocks.is_empty()).then_some(blocks)
     }
-}
-
-/// The ECN bits of a segment's headers.
-#[derive(Clone, Copy)]
-pub(in crate::conn) struct EcnBits {
-    /// ECE, or nothing.
-    pub(in crate::conn) flags: TcpFlags,
-    /// True if routers may mark it.
-    pub(in crate::conn) is_ect: bool,
 }
 
 /// The selective acknowledgment option and its padding, and each of its blocks.
