@@ -27,6 +27,7 @@ use core::fmt::Debug;
 pub use algorithms::{AddError, Algorithm, Algorithms, MakeAlgorithm, UnknownAlgorithm};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub(crate) use event::SHORTEST_PACED_TRIP;
 pub use event::{Ack, Loss, LostText, Phase, Rate, Sent, SlowStart, Timeout, TimeoutKind};
 pub use reno::Reno;
 pub use state::{CcState, Control};

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
 
-use crate::cc::Window;
+use crate::cc::{SHORTEST_PACED_TRIP, Window};
 
 /// The time at which a paced flow may send text next, and the size of what it sends at once.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -27,7 +27,7 @@ impl PacingRatios {
     /// Bytes per second of a flow with this window; `None` where its round trip is less than a
     /// millisecond, which a quantum fills, or was not measured.
     pub fn rate(self, window: &Window, srtt: Micros) -> Option<u64> {
-        if srtt < SHORTEST_TRIP {
+        if srtt < SHORTEST_PACED_TRIP {
             return None;
         }
         let ratio =
@@ -80,8 +80,6 @@ fn time_of(bytes: u32, rate: u64) -> Duration {
 
 /// A quantum is a millisecond of the flow's text, within two full segments and this size.
 const QUANTA_PER_SECOND: u64 = 1_000;
-/// Shorter ones are not paced by their window.
-pub(crate) const SHORTEST_TRIP: Micros = Micros::from_millis(1);
 const MOST_AT_ONCE: u32 = 64_000;
 /// A thread that sleeps is woken up late by as much.
 const LEAST_CREDIT: Duration = Duration::from_micros(100);

@@ -56,6 +56,9 @@ pub struct SlowStart {
     pub paced: bool,
 }
 
+/// Shorter round trips are not paced by their window: a quantum fills them.
+pub(crate) const SHORTEST_PACED_TRIP: Micros = Micros::from_millis(1);
+
 impl Default for SlowStart {
     /// All that is acknowledged counts, and HyStart++ watches.
     fn default() -> Self {

@@ -12,8 +12,7 @@
 mod samples;
 mod train;
 
-use super::{Ack, Window};
-use crate::pacer::SHORTEST_TRIP;
+use super::{Ack, SHORTEST_PACED_TRIP, Window};
 use samples::Samples;
 use train::Train;
 
@@ -102,11 +101,11 @@ impl HyStart {
     /// True if what is in flight fills the path. From half of that on, the window that is sent for it fills it,
     /// and Conservative Slow Start begins.
     fn judge_full(&mut self, ack: &Ack) -> bool {
-        let round_trip = self.last_round_min.min(self.round_min);
+        let round_trip = self.round_trip();
         if round_trip == INFINITY {
             return false;
         }
-        if ack.slow_start.paced && round_trip >= SHORTEST_TRIP.get() {
+        if self.is_spread(ack) {
             self.follow_samples(ack, round_trip)
         } else {
             self.follow_train(ack, round_trip)
@@ -149,6 +148,16 @@ impl HyStart {
             }
         }
         queue >= (round_trip / FULL_DIVISOR).max(2 * LEAST_QUEUE)
+    }
+
+    /// The least round trip of this round and the last, microseconds; [`INFINITY`] if nothing was measured.
+    fn round_trip(&self) -> u32 {
+        self.last_round_min.min(self.round_min)
+    }
+
+    /// True if a window leaves spread over its round trip.
+    fn is_spread(&self, ack: &Ack) -> bool {
+        ack.slow_start.paced && self.round_trip() >= SHORTEST_PACED_TRIP.get()
     }
 
     const fn in_css(&self) -> bool {
@@ -194,12 +203,12 @@ impl HyStart {
         // This precedes the sending that the acknowledgment allows: rounds of a whole round trip detect
         // less (LONG-PATHS.md).
         self.round_left = ack.in_flight;
-        self.last_round_min = self.round_min;
-        (self.round_min, self.samples) = (INFINITY, 0);
         let saw_none = !core::mem::take(&mut self.queued);
-        if saw_none && ack.slow_start.paced && self.css_baseline == OF_QUEUE {
+        if saw_none && self.css_baseline == OF_QUEUE && self.is_spread(ack) {
             (self.css_baseline, self.css_rounds) = (INFINITY, 0);
         }
+        self.last_round_min = self.round_min;
+        (self.round_min, self.samples) = (INFINITY, 0);
         // RFC 9406 4.2: "If the transition into CSS happens in the middle of a round, that partial round
         // counts towards the limit."
         self.css_rounds += u8::from(self.in_css());

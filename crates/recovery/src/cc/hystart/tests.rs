@@ -272,7 +272,7 @@ fn acknowledgments_three_milliseconds_apart_are_no_train() {
 }
 
 #[test]
-fn queue_behind_a_paced_window_quarters_growth_and_then_ends_slow_start() {
+fn queue_of_a_paced_window_quarters_growth_and_ends_slow_start() {
     let mut sender = Sender::paced();
     for segments in [10, 20, 40] {
         assert_eq!(sender.round_paced(), segments);
