@@ -1,11 +1,12 @@
-//! `whimbrel sim grid --full`: cells without goals, which take hours together. Each is appended to a file
-//! as soon as it is measured, and a later run continues.
+//! `whimbrel sim grid --full`: cells without goals, which take hours together. Each measured cell is
+//! appended to a file, and a later run continues.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use whimbrel_base::Foreign;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Stop, parallel, text};
 use whimbrel_sim::goals::{FullCell, FullFigure};
@@ -27,6 +28,7 @@ struct Cell {
 
 /// A measured cell, as documents have it.
 struct Row {
+    name: String,
     document: Value,
     before: Option<Value>,
 }
@@ -50,20 +52,22 @@ pub(super) fn run(arguments: &Arguments, results: Option<&Path>) -> Result<(), F
         parallel::jobs(arguments.jobs),
         &cells,
         |cell| match results.find(&cell.name) {
-            Some(known) => Some(Ok((known.clone(), 0.0))),
+            Some(known) => Some(Ok((cell.name.clone(), known.clone(), 0.0))),
             None => {
                 let measured = cell.cell.measure(&|| !stop.is_set());
                 let document = cell.document(&measured);
-                let append = || results.append(&document).map(|()| (document, cell.cell.packets()));
-                (!stop.is_set()).then(append)
+                let is_whole = !stop.is_set();
+                is_whole.then(|| {
+                    results.append(&document)?;
+                    Ok::<_, Failure>((cell.name.clone(), document, cell.cell.packets()))
+                })
             }
         },
         |measured| {
             let Some(measured) = measured else { return Ok(()) };
-            let (document, packets) = measured?;
-            let name = document["name"].as_str().unwrap_or_default();
-            let before = before.as_ref().and_then(|before| before.get(name)).cloned();
-            let row = Row { document, before };
+            let (name, document, packets) = measured?;
+            let before = before.as_ref().and_then(|before| before.get(&name)).cloned();
+            let row = Row { name, document, before };
             if !arguments.json {
                 progress.print(&row.text())?;
             }
@@ -151,12 +155,11 @@ impl Row {
     }
 
     fn text(&self) -> String {
-        let line = line(&self.document);
-        let before = self.before.as_ref().filter(|_| self.is_worse());
-        before.map_or_else(
-            || line.clone(),
-            |before| format!("{line}WORSE than {}", self::line(before)),
-        )
+        let text = line(&self.name, &self.document);
+        match self.before.as_ref().filter(|_| self.is_worse()) {
+            Some(before) => format!("{text}WORSE than {}", line(&self.name, before)),
+            None => text,
+        }
     }
 }
 
@@ -190,9 +193,8 @@ fn heads() -> String {
 }
 
 /// A cell's document as a line.
-fn line(document: &Value) -> String {
-    let name = document["name"].as_str().unwrap_or_default();
-    if let Some(error) = document["error"].as_str() {
+fn line(name: &str, document: &Value) -> String {
+    if let Some(error) = foreign(&document["error"]) {
         return format!("{name:<32}{:>8} {error}\n", "-");
     }
     let percent = |value: &Value, places| match value.as_f64() {
@@ -204,7 +206,7 @@ fn line(document: &Value) -> String {
         _ => "-".into(),
     };
     let limit = &document["limit"];
-    let by = limit["by"].as_str().unwrap_or("-");
+    let by = foreign(&limit["by"]).unwrap_or_default();
     let (mean, p99) = (time(&document["wait"]["mean"]), time(&document["wait"]["p99"]));
     format!(
         "{name:<32}{:>8}{mean:>9}{p99:>9}{:>9}  {by} {}\n",
@@ -212,6 +214,11 @@ fn line(document: &Value) -> String {
         percent(&document["sent_again"], 2),
         percent(&limit["percent"], 0),
     )
+}
+
+/// Text of a document, which may be another program's.
+fn foreign(value: &Value) -> Option<Foreign<String>> {
+    value.as_str().map(|text| Foreign::new(text.to_owned()))
 }
 
 fn summary(rows: &[Row], before: Option<&BTreeMap<String, Value>>) -> String {
@@ -251,9 +258,9 @@ const TOLERANCE: f64 = 0.02;
 const LOSSY_TOLERANCE: f64 = 0.1;
 /// Share by which waits and repeats may grow.
 const MORE: f64 = 0.1;
-/// Seconds by which a mean wait may grow besides.
+/// Seconds by which a mean wait may also grow.
 const MORE_WAIT: f64 = 0.001;
-/// Percentage of segments by which repeats may grow besides.
+/// Percentage of segments by which repeats may also grow.
 const MORE_AGAIN: f64 = 0.2;
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(super) fn lines() -> Vec<Line> {
     lines.extend([20, 100].map(long_queue));
     let [mean, least] = fairness();
     lines.push(mean);
-    lines.extend(["0.25bdp", "1bdp", "4bdp"].map(beside_cubic));
+    lines.extend(["0.25bdp", "1bdp", "4bdp"].map(with_cubic));
     // Of the same runs as the mean: measured at the same time, one would wait for the other.
     lines.push(least);
     lines
@@ -173,9 +173,9 @@ fn fairness() -> [Line; 2] {
 }
 
 /// The share that bbr has of a path, with a flow of cubic that begins later.
-fn beside_cubic(queue: &'static str) -> Line {
+fn with_cubic(queue: &'static str) -> Line {
     Line {
-        name: format!("beside-cubic/100M/40ms/{queue}/bbr"),
+        name: format!("with-cubic/100M/40ms/{queue}/bbr"),
         what: format!("of both, queue {queue}, cubic {TWO_FLOWS}, the mean of three seeds"),
         goal: Goal::Published,
         unit: Unit::Percent,

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+use whimbrel_base::Foreign;
 use whimbrel_io::text;
 
+use super::foreign;
 use crate::failure::Failure;
 
 /// Cells of earlier runs, and the file to which others are appended.
 pub(super) struct Results {
-    known: BTreeMap<String, Value>,
+    known: BTreeMap<Foreign<String>, Value>,
     file: Option<(PathBuf, Mutex<File>)>,
 }
 
@@ -35,7 +37,7 @@ impl Results {
         let mut known = BTreeMap::new();
         for (number, line) in (1..).zip(text[..whole].lines()) {
             let cell: Option<Value> = serde_json::from_str(line).ok();
-            let name = cell.as_ref().and_then(|cell| cell["name"].as_str()).map(str::to_owned);
+            let name = cell.as_ref().and_then(|cell| foreign(&cell["name"]));
             let (name, cell) = name.zip(cell).ok_or_else(|| {
                 refused(&format!("line {number} is no cell of `sim grid --full`"))
             })?;
@@ -49,7 +51,7 @@ impl Results {
 
     /// The cell of this name, if an earlier run measured it.
     pub(super) fn find(&self, name: &str) -> Option<&Value> {
-        self.known.get(name)
+        self.known.get(&Foreign::new(name.to_owned()))
     }
 
     /// Appends a measured cell.

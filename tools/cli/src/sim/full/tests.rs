@@ -10,8 +10,12 @@ fn cell(loss: f64, used: f64, wait: f64, again: f64) -> Value {
     })
 }
 
+fn row(document: Value, before: Option<Value>) -> Row {
+    Row { name: "10M/1ms/0%/1bdp/bbr".into(), document, before }
+}
+
 fn is_worse(now: Value, before: Value) -> bool {
-    Row { document: now, before: Some(before) }.is_worse()
+    row(now, Some(before)).is_worse()
 }
 
 #[test]
@@ -22,7 +26,7 @@ fn cell_with_less_rate_more_wait_or_more_repeats_is_worse() {
     assert!(is_worse(cell(0.0, 88.1, 0.01, 1.0), before()));
     assert!(is_worse(cell(0.0, 90.0, 0.0121, 1.0), before()));
     assert!(is_worse(cell(0.0, 90.0, 0.01, 1.31), before()));
-    assert!(!Row { document: before(), before: None }.is_worse());
+    assert!(!row(before(), None).is_worse());
 }
 
 #[test]
@@ -36,7 +40,7 @@ fn rate_of_a_lossy_cell_may_fall_by_a_tenth() {
 fn cell_that_cannot_be_measured_any_more_is_worse() {
     let failed =
         json!({ "name": "10M/1ms/0%/1bdp/bbr", "loss": 0.0, "used": null, "error": "it hangs" });
-    let row = Row { document: failed, before: Some(cell(0.0, 90.0, 0.01, 1.0)) };
+    let row = row(failed, Some(cell(0.0, 90.0, 0.01, 1.0)));
     assert!(row.is_worse());
     let text = row.text();
     assert!(text.contains(" it hangs\nWORSE than ") && text.contains(" 90.0 %"), "{text}");
@@ -44,9 +48,9 @@ fn cell_that_cannot_be_measured_any_more_is_worse() {
 
 #[test]
 fn line_of_a_cell_fits_80_columns() {
-    let mut long = cell(0.001, 100.04, 0.99, 10.25);
-    long["name"] = "100M/600ms/0.001%/0.25bdp/cubic".into();
-    let text = Row { document: long, before: None }.text();
+    let name = "100M/600ms/0.001%/0.25bdp/cubic".into();
+    let document = cell(0.001, 100.04, 0.99, 10.25);
+    let text = Row { name, document, before: None }.text();
     assert!(text.trim_end().len() <= 80, "{text}");
     assert!(
         text.contains("100.0 %") && text.contains(" 990ms ") && text.contains("1.98s"),
@@ -57,8 +61,8 @@ fn line_of_a_cell_fits_80_columns() {
 
 #[test]
 fn summary_counts_worse_and_new_cells() {
-    let row = |used, before| Row { document: cell(0.0, used, 0.01, 1.0), before };
-    let rows = [row(90.0, Some(cell(0.0, 99.0, 0.01, 1.0))), row(90.0, None)];
+    let now = || cell(0.0, 90.0, 0.01, 1.0);
+    let rows = [row(now(), Some(cell(0.0, 99.0, 0.01, 1.0))), row(now(), None)];
     assert_eq!(summary(&rows, None), "2 cells\n");
     assert_eq!(summary(&rows, Some(&<_>::default())), "2 cells\n1 worse than before, 1 new\n");
 }
