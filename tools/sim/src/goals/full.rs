@@ -84,13 +84,8 @@ impl FullCell {
     /// Measures the cell while `go_on` is true. An error gives the reason of a failure.
     pub fn measure(&self, go_on: GoOn<'_>) -> Result<FullFigure, String> {
         let Cell { rate, rtt, algorithm } = self.cell;
-        let link = LinkConfig {
-            rate: Some(rate),
-            delay: rtt / 2,
-            loss: self.loss,
-            queue: QueueLimit::Bdp(self.queue),
-            ..LinkConfig::default()
-        };
+        let link = LinkConfig::default().with_rate(rate).with_delay(rtt / 2).with_loss(self.loss);
+        let link = link.with_queue(QueueLimit::Bdp(self.queue));
         let from = self.cell.begins();
         let plan = PathPlan {
             tunables: rules(algorithm)?,
