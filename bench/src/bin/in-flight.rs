@@ -140,6 +140,7 @@ impl Sender {
             scales: Some((WindowScale::new(12), WindowScale::new(12))),
             ts_recent: Some(1),
             sack: true,
+            ecn: false,
             round_trip: FirstTrip::Took(TRIP.into()),
         };
         let mut cx = Context::new(now, tunables);

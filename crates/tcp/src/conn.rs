@@ -241,8 +241,8 @@ flags! {
         ECN = 11,
         /// A router marked text that arrived, which segments echo until the peer has reduced its window.
         ECHO = 12,
-        /// The segment that is being made may be marked by routers.
-        ECT = 13,
+        /// The segment that is being made goes again, or is a probe.
+        AGAIN = 13,
         /// A SYN of ours left that did not ask for ECN, after one that did: no text may be marked.
         NO_ECT = 14,
     }
@@ -251,8 +251,8 @@ flags! {
 impl Flags {
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
-    /// Those that change the headers of what is sent.
-    const ECHO_OR_ECT: Self = Self(Self::ECHO.0 | Self::ECT.0);
+    /// Those that are looked at before a segment leaves.
+    const ECN_OR_AGAIN: Self = Self(Self::ECN.0 | Self::AGAIN.0);
     /// Those with which arriving text will not be read.
     const READ_SHUTDOWN: Self = Self(Self::ORPHAN.0 | Self::DEAF.0);
 }

@@ -56,13 +56,12 @@ impl TcpHost {
             dirty: true,
             ..ConnectionSlot::new(Connection::connect(cx, open), hash)
         };
-        // Another's address keeps its number as long as the connection.
-        net.ip.addresses.hold(local_index);
         let index = self.records.connections.0.insert(slot);
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.work.dirty.push_back(index);
         let knows_paths = net.ip.routes.has_metrics() || net.ip.knows_paths();
-        if knows_paths || options.is_some() || reuses.is_some() {
+        let is_foreign = net.ip.addresses.is_other(local_index);
+        if knows_paths || is_foreign || options.is_some() || reuses.is_some() {
             self.prepare(cx, net, index, options, reuses.and_then(|it| it.ts_recent));
         }
         // It has a SYN to send, which starts its timer, and nothing to tell.
@@ -96,13 +95,15 @@ impl TcpHost {
     fn prepare(
         &mut self,
         cx: &mut Context,
-        net: &Net,
+        net: &mut Net,
         index: u32,
         options: Option<&SocketOptions>,
         recent: Option<u32>,
     ) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         let connection = &mut slot.connection;
+        // Another's address keeps its number as long as the connection.
+        net.ip.addresses.hold(connection.local_index());
         let remote = *connection.remote();
         if let Some(metrics) = net.ip.routes.metrics_to(&remote) {
             connection.take_metrics(cx, metrics);

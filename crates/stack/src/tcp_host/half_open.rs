@@ -8,6 +8,7 @@ use whimbrel_tcp::conn::{
 use whimbrel_tcp::table::{
     AdvertisedValues, Cookies, FlowHash, Identity, Kind, Record, ReuseBy, SynEntry,
 };
+use whimbrel_tcp::tunables::MtuProbing;
 use whimbrel_tcp::{Context, DropReason, Verdict};
 use whimbrel_wire::{Mss, WindowSize};
 
@@ -47,6 +48,7 @@ impl InheritedOptions {
         if self.options.is_some() || self.metrics.is_some() {
             connection.inherit(cx, &self.options.unwrap_or_default());
         }
+        connection.begin_mtu_search(cx);
     }
 }
 
@@ -112,7 +114,7 @@ impl TcpHost {
         let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
         let connection = Connection::from_handshake(cx, &handshake);
         let place = self.push_accepted(connection, entry.listener(), hash);
-        if !has_defaults {
+        if !has_defaults || cx.tunables.mtu_probing == MtuProbing::Always {
             self.apply_inherited(cx, net, entry, place);
         }
         place

@@ -132,10 +132,7 @@ impl Active {
         source: Option<u16>,
     ) -> Result<LocalEndpoint, ConnectError> {
         let EndpointRequest { remote, local } = request;
-        let only = match self.only_source(&net.ip.addresses, remote, local, source) {
-            Err(ConnectError::NotLocal(local)) => Some(foreign_source(net, local, remote)?),
-            only => only?,
-        };
+        let only = self.only_source(net, remote, local, source)?;
         if let (Some(local_index), None) = (only, request.port())
             && let Some(end) = self.take_next_endpoint(cx, net, records, local_index, remote)
         {
@@ -236,17 +233,17 @@ impl Active {
     /// The one address to speak from; `None` if the pool has some.
     fn only_source(
         &self,
-        addresses: &Addresses,
+        net: &mut Net,
         remote: Endpoint,
         local: Option<Endpoint>,
         source: Option<u16>,
     ) -> Result<Option<u16>, ConnectError> {
         let addr = &remote.addr;
         match local.filter(|local| !local.addr.is_unspecified()) {
-            Some(local) => addresses
-                .source_index_of(&local.addr, addr)
-                .map(Some)
-                .ok_or(ConnectError::NotLocal(local)),
+            Some(local) => match net.ip.addresses.source_index_of(&local.addr, addr) {
+                None => foreign_source(net, local, remote).map(Some),
+                own => Ok(own),
+            },
             None if !self.sources.of(addr.family()).is_empty() => Ok(None),
             None => source.map(Some).ok_or(ConnectError::NoSource(remote)),
         }

@@ -174,9 +174,10 @@ impl Connection {
             NextSegment::Ack => Head { seq: self.transfer.tcb.sender.bare_number(), ..Head::ACK },
         };
         let held = self.transfer.name_held(slices.bytes());
+        let names_all = held.is_none_or(|ranges| !ranges.is_empty());
         let mut rare = held.map_or(RareOptions::None, RareOptions::Sack);
-        if self.transfer.tcb.flags.has(Flags::ECHO_OR_ECT) {
-            let ecn = self.transfer.tcb.take_ecn_bits();
+        if self.transfer.tcb.flags.has(Flags::ECN_OR_AGAIN) {
+            let ecn = self.transfer.tcb.take_ecn_bits(slices.bytes());
             head.flags |= ecn.flags;
             if ecn.is_ect {
                 rare = rare.into_ect0();
@@ -184,6 +185,6 @@ impl Connection {
         }
         self.transfer.on_made(cx, slices, head.gso_size);
         // Last, so that it is written where the caller has it.
-        Some(self.transfer.make_header(cx, head, rare))
+        Some(self.transfer.make_header(cx, head, rare, names_all))
     }
 }

@@ -9,6 +9,7 @@ use whimbrel_wire::SeqNum;
 
 use crate::conn::stamps::TIMESTAMP_BYTES;
 use crate::conn::{Connection, Flags, State};
+use crate::tunables::MtuProbing;
 use crate::verdict::IcmpVerdict;
 use crate::{Context, Tunables};
 
@@ -97,6 +98,13 @@ impl Connection {
         self.take_path_mtu(cx, mtu);
         self.lose_larger(carried);
         IcmpVerdict::Lowered
+    }
+
+    /// The connection of a complete handshake is in its place: if probes are always sent, segments begin small.
+    pub fn begin_mtu_search(&mut self, cx: &mut Context) {
+        if cx.tunables.mtu_probing == MtuProbing::Always {
+            self.transfer.begin_mtu_search(cx);
+        }
     }
 
     /// Before the SYN is sent: probes of other connections found that the path carries `mtu` bytes.

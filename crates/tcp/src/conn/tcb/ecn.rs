@@ -75,18 +75,6 @@ impl Tcb {
         }
     }
 
-    /// Routers may mark `bytes` of new text, unless a SYN of ours forbids it. Returns the control bits that go with it.
-    #[cold]
-    pub(in crate::conn) fn mark_capable(&mut self, bytes: u32) -> TcpFlags {
-        // RFC 3168 6.1.1: "A host MUST NOT set ECT on data packets unless it (...) has sent no non-ECN-setup SYN".
-        // Marks are echoed all the same, if the answer agrees to the first.
-        if bytes == 0 || self.flags.has(Flags::NO_ECT) {
-            return TcpFlags::NONE;
-        }
-        self.flags.set(Flags::ECT);
-        if self.sender.take_reduced() { TcpFlags::CWR } else { TcpFlags::NONE }
-    }
-
     /// ECE arrives. It says that a router marked what was sent, if ECN was negotiated and its segment's
     /// numbers are acceptable.
     pub(in crate::conn) fn on_echo(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
@@ -110,15 +98,26 @@ impl Tcb {
         }
     }
 
-    /// Takes the ECN bits of the segment that is being made, if it is to have any.
+    /// Takes the ECN bits of the segment that is being made, with `bytes` of text.
     // Out of line, and a number: what it returned in memory would have each segment made there.
     #[cold]
     #[inline(never)]
-    pub(in crate::conn) fn take_ecn_bits(&mut self) -> EcnBits {
+    pub(in crate::conn) fn take_ecn_bits(&mut self, bytes: u32) -> EcnBits {
+        // RFC 3168 6.1.5, 6.1.6: neither what goes again nor a window probe has ECT.
+        let is_new = !self.flags.take(Flags::AGAIN) && bytes > 0;
+        if !self.flags.has(Flags::ECN) {
+            return EcnBits { flags: TcpFlags::NONE, is_ect: false };
+        }
         // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends (whether they
         // acknowledge CE data packets or non-CE data packets) until it receives a CWR packet".
-        let flags = if self.flags.has(Flags::ECHO) { TcpFlags::ECE } else { TcpFlags::NONE };
-        EcnBits { flags, is_ect: self.flags.take(Flags::ECT) }
+        let mut flags = if self.flags.has(Flags::ECHO) { TcpFlags::ECE } else { TcpFlags::NONE };
+        // RFC 3168 6.1.1: "A host MUST NOT set ECT on data packets unless it (...) has sent no non-ECN-setup SYN".
+        // Marks are echoed all the same, if the answer agrees to the first.
+        let is_ect = is_new && !self.flags.has(Flags::NO_ECT);
+        if is_ect && self.sender.take_reduced() {
+            flags |= TcpFlags::CWR;
+        }
+        EcnBits { flags, is_ect }
     }
 }
 

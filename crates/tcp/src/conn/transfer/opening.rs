@@ -11,7 +11,7 @@ use crate::{Context, RxSegment};
 impl Transfer {
     /// Takes the values that both SYNs agreed upon.
     #[inline(always)]
-    pub(in crate::conn) fn agree(&mut self, cx: &mut Context, handshake: &Handshake) {
+    pub(in crate::conn) fn agree(&mut self, cx: &Context, handshake: &Handshake) {
         if let Some((send_scale, recv_scale)) = handshake.scales {
             self.tcb.sender.set_scale(send_scale);
             self.tcb.receiver.set_scale(recv_scale);
@@ -28,9 +28,6 @@ impl Transfer {
             self.tcb.set_ecn();
         }
         self.tcb.agree_mss(handshake.peer_mss, &cx.tunables);
-        if cx.tunables.mtu_probing == MtuProbing::Always {
-            self.begin_mtu_search(cx);
-        }
     }
 
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is

@@ -65,7 +65,7 @@ impl Transfer {
             self.announce_window(cx);
         }
         let head = Head { seq: self.tcb.sender.seq().una, flags, gso_size: 0 };
-        let mut outgoing = self.make_fields(cx, head, 0, RareOptions::None);
+        let mut outgoing = self.make_fields(cx, head, 0, RareOptions::None, true);
         outgoing.rare = RareOptions::Syn(SynOptions { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -112,7 +112,7 @@ impl Transfer {
             self.make_probe(cx, range, slices)
         } else {
             let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            let (mut head, again) = self.tcb.sender.make_text(cx, range, queue, slices);
+            let (head, again) = self.tcb.sender.make_text(cx, range, queue, slices);
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
@@ -120,9 +120,7 @@ impl Transfer {
                 if head.seq == self.tcb.sender.seq().una {
                     self.restart_retransmission(cx);
                 }
-            } else if self.tcb.flags.has(Flags::ECN) {
-                // RFC 3168 6.1.5, 6.1.6: neither what goes again nor a window probe has ECT.
-                head.flags |= self.tcb.mark_capable(slices.bytes());
+                self.tcb.flags.set(Flags::AGAIN);
             }
             head
         };
@@ -133,6 +131,7 @@ impl Transfer {
     /// A probe of the peer's window, or of the path MTU.
     #[inline(never)]
     fn make_probe(&mut self, cx: &mut Context, range: SendRange, slices: &mut Slices) -> Head {
+        self.tcb.flags.set(Flags::AGAIN);
         let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         match queue {
             Some(queue) if range.bytes() > u32::from(self.tcb.sender.mss()) => {
@@ -158,12 +157,13 @@ impl Transfer {
         cx: &Context,
         head: Head,
         rare: RareOptions,
+        names_all: bool,
     ) -> OutgoingSegment {
         debug_assert!(self.tcb.state != State::SynSent, "its SYN is all that it sends");
         let bounds = self.tcb.window_bounds();
         self.tcb.receiver.announce(&bounds, &cx.tunables);
         let urgent = self.urgent_pointer(head.seq);
-        self.make_fields(cx, head, urgent, rare)
+        self.make_fields(cx, head, urgent, rare, names_all)
     }
 
     /// Our SYN-ACK announces the window as any segment does.
@@ -181,10 +181,10 @@ impl Transfer {
         head: Head,
         urgent: u16,
         rare: RareOptions,
+        names_all: bool,
     ) -> OutgoingSegment {
         let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
-        let names_all = !matches!(rare, RareOptions::Sack(ranges) if ranges.is_empty());
         self.tcb.receiver.on_ack_made(names_all);
         OutgoingSegment {
             seq,
