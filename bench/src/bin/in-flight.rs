@@ -140,7 +140,6 @@ impl Sender {
             scales: Some((WindowScale::new(12), WindowScale::new(12))),
             ts_recent: Some(1),
             sack: true,
-            ecn: false,
             round_trip: FirstTrip::Took(TRIP.into()),
         };
         let mut cx = Context::new(now, tunables);

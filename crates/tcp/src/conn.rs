@@ -251,6 +251,8 @@ flags! {
 impl Flags {
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
+    /// Those that are looked at when text arrives.
+    const ECN_OR_READ_SHUTDOWN: Self = Self(Self::ECN.0 | Self::READ_SHUTDOWN.0);
     /// Those that are looked at before a segment leaves.
     const ECN_OR_AGAIN: Self = Self(Self::ECN.0 | Self::AGAIN.0);
     /// Those with which arriving text will not be read.

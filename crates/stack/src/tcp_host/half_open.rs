@@ -32,11 +32,12 @@ pub(crate) enum HandshakeStep {
     Unheard,
 }
 
-/// The options that a connection which the peer opens has of its listener and of its route.
+/// The options that a connection which the peer opens has of its listener, of its route, and of both SYNs.
 #[derive(Debug)]
 pub(crate) struct InheritedOptions {
     options: Option<SocketOptions>,
     metrics: Option<RouteMetrics>,
+    ecn: bool,
 }
 
 impl InheritedOptions {
@@ -47,6 +48,9 @@ impl InheritedOptions {
         }
         if self.options.is_some() || self.metrics.is_some() {
             connection.inherit(cx, &self.options.unwrap_or_default());
+        }
+        if self.ecn {
+            connection.set_ecn();
         }
         connection.begin_mtu_search(cx);
     }
@@ -105,7 +109,9 @@ impl TcpHost {
         timestamp_offset: u32,
         hash: FlowHash,
     ) -> u32 {
-        let has_defaults = self.passive.has_defaults(net, entry);
+        let has_defaults = self.passive.has_defaults(net, entry)
+            && !entry.has_ecn()
+            && cx.tunables.mtu_probing != MtuProbing::Always;
         let mss = if has_defaults {
             net.ip.mss_to(entry.remote_addr())
         } else {
@@ -114,7 +120,7 @@ impl TcpHost {
         let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
         let connection = Connection::from_handshake(cx, &handshake);
         let place = self.push_accepted(connection, entry.listener(), hash);
-        if !has_defaults || cx.tunables.mtu_probing == MtuProbing::Always {
+        if !has_defaults {
             self.apply_inherited(cx, net, entry, place);
         }
         place
@@ -160,7 +166,6 @@ impl TcpHost {
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
-            ecn: entry.has_ecn(),
             round_trip: entry.round_trip(cx.now),
         }
     }
@@ -351,6 +356,7 @@ impl Passive {
         InheritedOptions {
             options: listener.map(|listener| *listener.options()),
             metrics: net.ip.routes.metrics_to(entry.remote_addr()).copied(),
+            ecn: entry.has_ecn(),
         }
     }
 

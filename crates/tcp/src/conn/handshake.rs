@@ -38,8 +38,6 @@ pub struct Handshake {
     pub ts_recent: Option<u32>,
     /// Selective acknowledgments were negotiated (RFC 2018 2).
     pub sack: bool,
-    /// Explicit congestion notification was negotiated (RFC 3168 6.1.1).
-    pub ecn: bool,
     /// From our SYN-ACK to the segment that acknowledged it.
     pub round_trip: FirstTrip,
 }

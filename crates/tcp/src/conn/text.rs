@@ -45,9 +45,6 @@ impl Connection {
                 return Continue(());
             }
         }
-        if self.transfer.tcb.flags.has(Flags::ECN) {
-            self.transfer.tcb.note_mark(seg);
-        }
         let (seq, text) = (seg.text_seq(), self.transfer.tcb.receiver.clip(seg, len));
         if text.take == 0 {
             // A probe of a closed window, or text before it.
@@ -62,16 +59,19 @@ impl Connection {
             self.transfer.tcb.receiver.owe_ack();
             return Done(Verdict::Drop(DropReason::FinConflict));
         }
-        if self.transfer.tcb.flags.has(Flags::READ_SHUTDOWN)
-            && let Some(reason) = self.transfer.tcb.judge_read_shutdown(&cx.tunables)
-        {
+        if self.transfer.tcb.flags.has(Flags::ECN_OR_READ_SHUTDOWN) {
             cold_path();
-            // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP
-            // implementation SHOULD send a RST to show that data was lost."
-            cx.counters.abort_on_data += 1;
-            self.end(cx, reason);
-            let reset = Reply::reset_for(seg).stamped(self.transfer.own_timestamps(cx));
-            return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
+            if self.transfer.tcb.flags.has(Flags::ECN) {
+                self.transfer.tcb.note_mark(seg);
+            }
+            if let Some(reason) = self.transfer.tcb.judge_read_shutdown(&cx.tunables) {
+                // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP
+                // implementation SHOULD send a RST to show that data was lost."
+                cx.counters.abort_on_data += 1;
+                self.end(cx, reason);
+                let reset = Reply::reset_for(seg).stamped(self.transfer.own_timestamps(cx));
+                return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
+            }
         }
         // RFC 2883 4.2: "the first D-SACK block reports the first duplicate sub-segment."
         if text.skip > 0 {

@@ -153,7 +153,7 @@ impl SynEntry {
             scales: (own_scale.get() << 4) | peer_scale.get(),
             // RFC 7323 2.2: "both sides MUST send Window Scale options in their <SYN> segments to
             // enable window scaling in either direction". So with the other options.
-            negotiated: Negotiated::offered_by(&syn).and(Negotiated::allowed_by(tunables)),
+            negotiated: Negotiated::agreed(&syn, tunables),
             retries: 0,
             stage: SynStage::Answered,
         }
@@ -174,7 +174,8 @@ impl SynEntry {
             (Negotiated::TIMESTAMPS, terms.carried.is_some()),
             (Negotiated::SACK, carried.sack),
         ]);
-        let ecn = Negotiated::ecn_if(carried.ecn && tunables.ecn != EcnNegotiation::Off);
+        let ecn = carried.ecn && tunables.ecn != EcnNegotiation::Off;
+        let ecn = if ecn { Negotiated::ECN } else { Negotiated(0) };
         Self {
             remote: open.remote,
             remote_port: third.src_port,
@@ -473,23 +474,29 @@ impl Negotiated {
     /// The flags that no SYN takes back.
     const REMEMBERED: Self = Self::CHALLENGED.or(Self::ACKNOWLEDGED);
 
+    /// All that a SYN offers and the tunables allow.
+    fn agreed(syn: &Asked, tunables: &Tunables) -> Self {
+        let agreed = Self::offered_by(syn);
+        // Apart, as few peers ask for it.
+        if agreed.has(Self::ECN) && tunables.ecn == EcnNegotiation::Off {
+            cold_path();
+            return agreed.and(Self::allowed_by(tunables)).and(Self(!Self::ECN.0));
+        }
+        agreed.and(Self::allowed_by(tunables))
+    }
+
     fn offered_by(syn: &Asked) -> Self {
-        Self::where_true([
+        let options = Self::where_true([
             (Self::WINDOW_SCALE, syn.opening.window_scale.is_some()),
             (Self::TIMESTAMPS, syn.timestamps.is_some()),
             (Self::SACK, syn.opening.sack_permitted),
-        ])
-        .or(Self::ecn_offered_by(syn))
-    }
-
-    /// Apart, as few peers ask for it.
-    fn ecn_offered_by(syn: &Asked) -> Self {
+        ]);
         // RFC 3168 6.1.1: "we call a SYN packet with the ECE and CWR flags set an 'ECN-setup SYN packet'".
         if syn.flags.contains(TcpFlags::ECN_SETUP) {
             cold_path();
-            return Self::ECN;
+            return options.or(Self::ECN);
         }
-        Self(0)
+        options
     }
 
     fn allowed_by(tunables: &Tunables) -> Self {
@@ -498,11 +505,7 @@ impl Negotiated {
             (Self::TIMESTAMPS, tunables.timestamps),
             (Self::SACK, tunables.sack),
         ])
-        .or(Self::ecn_if(tunables.ecn != EcnNegotiation::Off))
-    }
-
-    const fn ecn_if(holds: bool) -> Self {
-        if holds { Self::ECN } else { Self(0) }
+        .or(Self::ECN)
     }
 
     fn where_true(parts: [(Self, bool); 3]) -> Self {

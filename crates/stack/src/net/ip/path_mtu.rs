@@ -184,19 +184,21 @@ impl IpLayer {
     /// True if anything is known of paths that segments are to know.
     #[inline]
     pub(crate) fn knows_paths(&self) -> bool {
-        !self.path_mtus.is_empty() || !self.probed_mtus.is_empty()
+        // One comparison: a branch for each would cost each connection.
+        self.path_mtus.paths.len() | self.probed_mtus.paths.len() != 0
     }
 
     /// The largest packet that the path to `remote` carries, as segments are to know it, if it is less than the
     /// link's: by reports, and by probes of other connections, whichever is less.
     #[inline]
     pub(crate) fn segment_mtu(&self, now: Instant, remote: &Address) -> Option<u16> {
-        let said = self.path_mtus.find(now, remote);
-        if self.probed_mtus.is_empty() {
-            return said;
+        if !self.knows_paths() {
+            return None;
         }
         cold_path();
-        [said, self.probed_mtus.said_of(now, remote)].into_iter().flatten().min()
+        let (said, probed) =
+            (self.path_mtus.find(now, remote), self.probed_mtus.said_of(now, remote));
+        [said, probed].into_iter().flatten().min()
     }
 
     /// The largest packet that the path to `remote` carries, as datagrams are to know it: what was

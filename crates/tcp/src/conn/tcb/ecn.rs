@@ -2,17 +2,19 @@
 
 use whimbrel_wire::tcp::TcpFlags;
 
-use crate::conn::Flags;
 use crate::conn::tcb::Tcb;
+use crate::conn::{Connection, Flags};
 use crate::send::AckPlace;
 use crate::{Context, RxSegment};
 
-impl Tcb {
+impl Connection {
     /// The connection uses ECN, as both SYNs agreed.
-    pub(in crate::conn) const fn set_ecn(&mut self) {
-        self.flags.set(Flags::ECN);
+    pub const fn set_ecn(&mut self) {
+        self.transfer.tcb.flags.set(Flags::ECN);
     }
+}
 
+impl Tcb {
     /// Takes the peer's SYN or SYN-ACK, where ours asks for ECN or agreed to it: any but one that agrees, too, ends
     /// that.
     #[cold]
@@ -32,7 +34,7 @@ impl Tcb {
         let _ = self.sender.take_reduced();
     }
 
-    /// Text arrives, some of it in the window.
+    /// Text arrives that is in the window, and new.
     // RFC 3168 6.1.5: "the TCP data receiver SHOULD ignore the CE codepoint on out-of-window packets".
     #[cold]
     pub(in crate::conn) fn note_mark(&mut self, seg: &RxSegment<'_>) {

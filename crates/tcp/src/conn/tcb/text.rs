@@ -81,7 +81,8 @@ impl Tcb {
             return Some(CloseReason::Aborted);
         }
         let resets = tunables.text_after_shutdown == TextAfterShutdown::Reset;
-        (resets && self.state != State::Established).then_some(CloseReason::Reset)
+        (resets && self.flags.has(Flags::DEAF) && self.state != State::Established)
+            .then_some(CloseReason::Reset)
     }
 
     #[inline(never)]

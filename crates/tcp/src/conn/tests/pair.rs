@@ -154,7 +154,6 @@ impl Pair {
             scales: options.window_scale.map(|scale| (scale, recv_scale)),
             ts_recent: options.timestamps.map(|stamps| stamps.val),
             sack: options.sack_permitted,
-            ecn: false,
             round_trip: FirstTrip::Took((2 * self.delay).into()),
         };
         let now = self.now;

@@ -24,9 +24,6 @@ impl Transfer {
         if handshake.sack {
             self.tcb.flags.set(Flags::SACK);
         }
-        if handshake.ecn {
-            self.tcb.set_ecn();
-        }
         self.tcb.agree_mss(handshake.peer_mss, &cx.tunables);
     }
 
