@@ -250,11 +250,7 @@ const OF_2013: &[Setting] = &[
     set("net.inet.tcp.fastopen.client_enable", "0", "older than RFC 7413"),
     set("net.inet.tcp.fastopen.server_enable", "0", "older than RFC 7413"),
     set("icmp.frag_needed", "immediate", "assumed: tcp_subr.c, tcp_ctlinput"),
-    set(
-        "net.ipv4.tcp_mtu_probing",
-        "0",
-        "assumed: no net.inet.tcp.pmtud_blackhole_detection, or 0",
-    ),
+    set("net.ipv4.tcp_mtu_probing", "0", "assumed: black holes are not looked for"),
     set("neighbours.claims", "replace", "assumed: if_ether.c, in_arpinput"),
 ];
 
@@ -326,11 +322,7 @@ const OF_TODAY: &[Setting] = &[
     ),
     set("net.inet.tcp.ack_war_cnt", "5", "assumed: tcp_subr.c, tcp_ack_war_cnt"),
     set("icmp.frag_needed", "immediate", "assumed: tcp_subr.c, tcp_ctlinput"),
-    set(
-        "net.ipv4.tcp_mtu_probing",
-        "0",
-        "assumed: no net.inet.tcp.pmtud_blackhole_detection, or 0",
-    ),
+    set("net.ipv4.tcp_mtu_probing", "0", "assumed: black holes are not looked for"),
     set("neighbours.claims", "replace", "assumed: if_ether.c, in_arpinput"),
     set(
         "net.inet.tcp.fastopen.server_enable",

@@ -37,7 +37,7 @@ enum Proof {
 use Proof::{Flood, Own, Tests};
 
 /// The beginnings of the rows' names, in their order.
-const ROWS: [(&str, Proof); 52] = [
+const ROWS: [(&str, Proof); 53] = [
     ("fragments that wait", Flood(honest_fragments_become_whole)),
     (
         "neighbours,",
@@ -189,6 +189,12 @@ const ROWS: [(&str, Proof); 52] = [
     ("datagrams for any destination", Flood(datagrams_for_any_destination_leave_sockets_alone)),
     ("datagrams that wait to leave", Own),
     ("paths narrower than the link, of datagrams", Flood(narrow_path_of_datagrams_is_found_again)),
+    (
+        "paths narrower than the link, by probes",
+        Tests(&[
+            "crates/stack/src/shard/tests/mtu_search.rs#findings_age_are_replaced_and_can_be_forgotten",
+        ]),
+    ),
     (
         "paths narrower than the link, of echo replies",
         Flood(narrow_path_of_echo_replies_is_found_again),

@@ -157,8 +157,11 @@ impl Pair {
             round_trip: FirstTrip::Took((2 * self.delay).into()),
         };
         let now = self.now;
-        self.server.connection =
-            self.server.with(now, |_, cx| Connection::from_handshake(cx, &handshake));
+        self.server.connection = self.server.with(now, |_, cx| {
+            let mut connection = Connection::from_handshake(cx, &handshake);
+            connection.begin_mtu_search(cx);
+            connection
+        });
         let mut header = syn.header;
         header.src_port = SERVER_PORT;
         header.dst_port = CLIENT_PORT;
