@@ -230,7 +230,8 @@ impl Sender {
     fn hear(&mut self, ack: &[u8]) {
         const META: SegMeta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
         if let Ok((header, _)) = TcpView::parse(ack) {
-            let segment = RxSegment { header, payload: Payload::Borrowed(&[]), meta: META, ce: false };
+            let segment =
+                RxSegment { header, payload: Payload::Borrowed(&[]), meta: META, ce: false };
             let _ = black_box(self.with(|connection, cx| connection.on_segment(cx, &segment)));
             self.transmit();
         }
