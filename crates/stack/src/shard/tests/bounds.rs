@@ -189,12 +189,7 @@ const ROWS: [(&str, Proof); 53] = [
     ("datagrams for any destination", Flood(datagrams_for_any_destination_leave_sockets_alone)),
     ("datagrams that wait to leave", Own),
     ("paths narrower than the link, of datagrams", Flood(narrow_path_of_datagrams_is_found_again)),
-    (
-        "paths narrower than the link, by probes",
-        Tests(&[
-            "crates/stack/src/shard/tests/mtu_search.rs#findings_age_are_replaced_and_can_be_forgotten",
-        ]),
-    ),
+    ("paths narrower than the link, by probes", Tests(&[FINDINGS_AGE])),
     (
         "paths narrower than the link, of echo replies",
         Flood(narrow_path_of_echo_replies_is_found_again),
@@ -221,6 +216,9 @@ const ROWS: [(&str, Proof); 53] = [
         Tests(&["tools/cli/tests/whimbrel/forward.rs#full_backlog_is_tried_again_for_5_s"]),
     ),
 ];
+
+const FINDINGS_AGE: &str =
+    "crates/stack/src/shard/tests/mtu_search.rs#findings_age_are_replaced_and_can_be_forgotten";
 
 /// A file of the repository.
 #[allow(clippy::disallowed_methods, reason = "a document is held to what is tested")]
