@@ -5,6 +5,7 @@ use crate::{LinkOutcome, Loss};
 /// Frames of one direction of a link. `sent` is `delivered` minus duplicates, plus frames lost or
 /// under way.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct LinkCounters {
     /// Frames passed to the link.
     pub sent: u64,

@@ -43,6 +43,7 @@ impl HubPort {
 
 /// Links between a host and a [`Hub`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct HubLinks {
     /// From the host to the hub.
     pub up: LinkHandle,
@@ -75,6 +76,7 @@ pub enum HubLoss {
 
 /// Counters of a [`Hub`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct HubCounters {
     /// Packets put on the link to their destination, which may lose them.
     pub forwarded: u64,
