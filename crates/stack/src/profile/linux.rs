@@ -68,6 +68,7 @@ const SETTINGS: &[Setting] = &[
     set("net.ipv4.tcp_fastopen_blackhole_timeout_sec", "0", "measured"),
     set("challenge.burst", "1", "measured: one in each net.ipv4.tcp_invalid_ratelimit"),
     set("net.ipv4.tcp_mtu_probing", "0", "measured"),
+    set("net.ipv4.tcp_mtu_probe_floor", "48", "measured"),
     set("icmp.frag_needed", "immediate", "assumed: tcp_ipv4.c, tcp_v4_mtu_reduced"),
     set("neighbours.claims", "replace", "assumed: arp.c, arp_process"),
 ];

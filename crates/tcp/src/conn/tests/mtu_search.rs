@@ -95,13 +95,14 @@ fn lost_probe_of_the_path_leaves_cwnd_as_it_is() {
 
 #[test]
 fn full_segments_return_soon_after_an_outage() {
-    for sack in [true, false] {
-        let mut pair = Pair::established(&Tunables { sack, ..Tunables::default() });
+    for (sack, mtu_probe_floor) in [(true, 48), (false, 48), (true, 1_024)] {
+        let tunables = Tunables { sack, mtu_probe_floor, ..Tunables::default() };
+        let mut pair = Pair::established(&tunables);
         pair.lose = down;
         assert_eq!(pair.write(Which::Client, &pattern(14_480)), 14_480);
         pair.run_for(Duration::from_secs(7));
         assert_eq!(pair.client.connection.state(), crate::conn::State::Established);
-        assert!(mss(&pair) < 512, "{}", mss(&pair));
+        assert!((mtu_probe_floor..mtu_probe_floor.max(512) + 1).contains(&mss(&pair)));
         pair.lose = |_, _| false;
         pair.run_for(Duration::from_secs(20));
         let news = transfer(&mut pair, &pattern(100_000));
@@ -113,18 +114,21 @@ fn full_segments_return_soon_after_an_outage() {
 
 #[test]
 fn segments_are_halved_down_to_the_floor() {
-    let floor = Tunables { mtu_probe_floor: 200, ..Tunables::default() };
-    for (tunables, expected) in [(Tunables::default(), 256), (floor, 256)] {
-        let mut pair = Pair::established(&tunables);
+    for floor in [48, 200] {
+        let mut pair =
+            Pair::established(&Tunables { mtu_probe_floor: floor, ..Tunables::default() });
         pair.lose = very_narrow;
         let _ = transfer(&mut pair, &pattern(3_000));
-        assert_eq!((mss(&pair), counts(&pair.client.cx).0), (expected, 3));
+        assert_eq!((mss(&pair), counts(&pair.client.cx).0), (256, 3));
     }
-    let mut pair = Pair::established(&Tunables { mtu_probe_floor: 400, ..Tunables::default() });
-    pair.lose = very_narrow;
-    pair.write(Which::Client, &pattern(3_000));
-    pair.run_for(Duration::from_secs(30));
-    assert_eq!((mss(&pair), pair.server.received.len()), (400, 0));
+    let narrower = Tunables { mtu_probe_floor: 400, ..Tunables::default() };
+    for (tunables, floor) in [(narrower, 400), (Tunables::default(), 1_024)] {
+        let mut pair = Pair::established(&tunables);
+        pair.lose = very_narrow;
+        pair.write(Which::Client, &pattern(3_000));
+        pair.run_for(Duration::from_secs(30));
+        assert_eq!((mss(&pair), pair.server.received.len()), (floor, 0));
+    }
 }
 
 #[test]

@@ -72,11 +72,13 @@ macro_rules! path {
             high: "a path that carries less needs further time-outs.";
         }
 
-        /// The least text of segments on a path that is suspected. Each time-out halves them down to this.
-        mtu_probe_floor: u16 = 48, "net.ipv4.tcp_mtu_probe_floor", Unit::Bytes => {
+        /// The least text of segments on a path that is suspected. Each time-out halves them down to this. By
+        /// default it is `net.ipv4.tcp_base_mss`, and nothing is halved: outages are common, and paths that carry less
+        /// are not. Linux has 48.
+        mtu_probe_floor: u16 = 1_024, "net.ipv4.tcp_mtu_probe_floor", Unit::Bytes => {
             range: 48 ..= 65_495;
             rfc: "RFC 4821 7.7";
-            low: "after a long outage headers are the most part of the first round trips.";
+            low: "a long outage leaves small segments, of which many go again.";
             high: "a path that carries less is stuck.";
         }
 
