@@ -41,7 +41,7 @@ pub struct RouteMetrics {
 }
 
 impl RouteMetrics {
-    /// No metrics.
+    /// Returns metrics in which the route sets nothing, for the `with_` methods.
     pub const fn new() -> Self {
         Self {
             mtu: None,

@@ -65,9 +65,9 @@ pub(crate) struct Share {
 /// Addresses that the connections of a stack may come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SourceAddresses {
-    /// The stack's own.
+    /// The addresses that the stack has.
     Own,
-    /// Any host's.
+    /// Each unicast address, also one of another host (`any_address`).
     Any,
 }
 

@@ -22,7 +22,7 @@ pub struct LinkHandle {
     pub(super) now: ReadTime,
 }
 
-/// Reads a time.
+/// A function that returns the time of a wire, from any thread.
 pub(super) type ReadTime = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 impl LinkHandle {

@@ -95,7 +95,7 @@ impl PacketConfig {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::NotPacketSocket`].
+    /// [`ConfigError::NotPacketSocket`] if `socket` is no AF_PACKET socket of the type SOCK_RAW.
     pub fn with_socket(mut self, socket: OwnedFd) -> Result<Self, ConfigError> {
         self.socket = Some(PassedSocket::new(socket).ok_or(ConfigError::NotPacketSocket)?);
         Ok(self)

@@ -164,7 +164,7 @@ policies! {
         Answer = "answer",
         /// These, and those of `connect`.
         Ask = "ask",
-        /// None.
+        /// No handshake: ECE and CWR of a SYN are ignored.
         Off = "off",
     }
 

@@ -7,7 +7,7 @@ use super::{Flags, SendQueue, Sender, queued};
 /// The decision on a probe of the path MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MtuProbeStep {
-    /// It goes.
+    /// The probe goes now.
     Send,
     /// It goes once acknowledgments have made room for it, and nothing goes before.
     Wait,
