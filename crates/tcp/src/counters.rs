@@ -234,7 +234,7 @@ counters! {
     /// Reports of a lesser path MTU that wait for the quoted segment to time out, because segments as
     /// large were acknowledged before (RFC 5927 7.2).
     path_mtu_held = "WhimbrelPathMtuHeld",
-    /// Those of them that were dropped because the quoted segment was acknowledged.
+    /// Such reports, and suspicions of a narrower path, that were dropped because a segment as large was acknowledged.
     path_mtu_refuted = "WhimbrelPathMtuRefuted",
 }
 

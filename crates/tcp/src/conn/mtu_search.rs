@@ -27,6 +27,8 @@ pub(super) struct MtuSearch {
     is_settled: bool,
     /// True if the last probe was not answered, nor what followed it.
     has_timed_out: bool,
+    /// When the path became suspect last.
+    suspected_at: Instant,
     /// When the next probe may leave.
     next_at: Instant,
     /// News of the path that were not passed on.
@@ -77,6 +79,7 @@ impl MtuSearch {
             out: 0,
             is_settled: false,
             has_timed_out: false,
+            suspected_at: now,
             next_at: now,
             news: None,
         }
@@ -90,7 +93,17 @@ impl MtuSearch {
         }
         self.high = self.high.max(self.first);
         (self.out, self.is_settled, self.has_timed_out) = (0, false, false);
-        self.next_at = now;
+        (self.suspected_at, self.next_at) = (now, now);
+    }
+
+    /// What was `sent` before the path became suspect arrived after all, in segments of `size` bytes: it was late.
+    /// Returns true if that ends the suspicion.
+    pub(super) fn refutes(&mut self, sent: Instant, size: u16) -> bool {
+        let is_refuted = sent < self.suspected_at && size >= self.first && self.first > 0;
+        if is_refuted {
+            (self.first, self.has_timed_out) = (0, false);
+        }
+        is_refuted
     }
 
     /// A router reports that the path carries `mss` bytes: nothing more is tried for some time.

@@ -8,12 +8,14 @@ pub(super) struct Attempts {
     /// The number of times that it ran out in a row: retransmissions without progress, or unanswered probes of a closed
     /// window.
     pub(super) count: u8,
+    /// True if the last acknowledgment came again since it ran out last: what was sent reaches the peer.
+    pub(super) is_answered: bool,
 }
 
 impl Attempts {
     /// None, of a timer that waits for acknowledgments.
     pub(super) const fn new() -> Self {
-        Self { timer: SendTimer::Retransmission, count: 0 }
+        Self { timer: SendTimer::Retransmission, count: 0, is_answered: false }
     }
 
     /// The action of the timer when it runs out.

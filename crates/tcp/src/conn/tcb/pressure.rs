@@ -72,6 +72,8 @@ impl Tcb {
             whole => whole,
         };
         if take == 0 {
+            // Silence would look like a path that drops segments of this size (RFC 4821 7.7).
+            self.receiver.owe_duplicate();
             return Done(Verdict::Drop(DropReason::MemoryBudget));
         }
         cx.counters.mem_clipped += 1;

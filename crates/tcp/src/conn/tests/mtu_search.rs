@@ -195,3 +195,32 @@ fn loss_probe_behind_many_segments_counts_as_first_timeout() {
         assert_eq!(found, (1, suspected), "{segments}");
     }
 }
+
+#[test]
+fn full_segments_that_were_only_late_end_the_suspicion() {
+    for sack in [true, false] {
+        let mut pair = Pair::established(&Tunables { sack, ..Tunables::default() });
+        pair.delay = Duration::from_secs(5);
+        assert_eq!(pair.write(Which::Client, &pattern(14_480)), 14_480);
+        pair.run_for(Duration::from_secs(8));
+        assert_eq!((counts(&pair.client.cx).0, mss(&pair)), (1, 1_024), "{sack}");
+        pair.run_for(Duration::from_secs(4));
+        assert_eq!((pair.client.cx.counters.path_mtu_refuted, mss(&pair)), (1, 1_448), "{sack}");
+    }
+}
+
+#[test]
+fn answered_segments_that_are_not_taken_make_no_path_suspect() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.lose = |_, flying| !flying.text.is_empty();
+    assert_eq!(pair.write(Which::Client, &pattern(5_000)), 5_000);
+    while pair.client.cx.counters.timeouts < 6 {
+        let timeouts = pair.client.cx.counters.timeouts;
+        while pair.client.cx.counters.timeouts == timeouts {
+            pair.run_for(Duration::from_millis(1));
+        }
+        let (answer, now) = (pair.bare(Which::Server), pair.now);
+        let _ = pair.client.take(now, &answer);
+    }
+    assert_eq!((counts(&pair.client.cx).0, mss(&pair)), (0, 1_448));
+}

@@ -50,6 +50,9 @@ impl Transfer {
     fn on_telling_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
         let (acked, delivered) = self.acknowledge(cx, seg, numbers, Losses::Possible);
         self.tell_sender(cx, seg, Some((acked, delivered)), false);
+        if !self.tcb.stats.cold.is_empty() {
+            self.judge_suspicion(cx, &delivered);
+        }
         acked.fin
     }
 
@@ -96,7 +99,11 @@ impl Transfer {
             !self.tcb.sender.is_persisting()
         };
         let changed = self.take_window(cx, seg);
-        let is_duplicate = outstanding && seg.is_empty() && !changed;
+        let is_answer = outstanding && seg.is_empty();
+        if is_answer {
+            self.tcb.sender.on_answer();
+        }
+        let is_duplicate = is_answer && !changed;
         if is_duplicate || seg.header.options.has_sack() {
             self.on_named_or_duplicate(cx, seg, is_duplicate);
         }

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use whimbrel_recovery::MtuProbeOutcome;
 use whimbrel_recovery::cc::Phase;
+use whimbrel_recovery::flight::Delivered;
 
 use crate::conn::mtu_search::{MtuSearch, PathFinding, ProbeVerdict, SearchView};
 use crate::conn::stamps::TIMESTAMP_BYTES;
@@ -16,12 +17,14 @@ use crate::{Context, Tunables};
 
 impl Transfer {
     /// The retransmission timer ran out: if full segments were not answered twice in a row, smaller ones are sent. A
-    /// loss probe counts as the first if all of many segments went unanswered.
+    /// loss probe counts as the first if all of many segments went unanswered. The last acknowledgment, once
+    /// more, is an answer: the segment arrived, and the peer had no room for it.
     #[cold]
     pub(in crate::conn) fn suspect_path_mtu(&mut self, cx: &mut Context) {
         let attempts = self.tcb.sender.attempts();
         if cx.tunables.mtu_probing == MtuProbing::Off
             || attempts < SUSPECT_AFTER && !self.is_full_stop()
+            || self.tcb.sender.is_answered()
             || self.tcb.sender.has_syn()
             || self.tcb.sender.seq().wnd.get() == 0
         {
@@ -53,15 +56,34 @@ impl Transfer {
         }
     }
 
-    /// True if a loss probe and all of the many segments before it went unanswered: losses that are not of a path that
-    /// failed, or drops such segments, hardly reach so far.
+    /// True if a loss probe and all of the many segments before it went unanswered, on a path that answered full ones
+    /// before: losses that are not of a path that failed, or drops such segments, hardly reach so far.
     fn is_full_stop(&self) -> bool {
         let sender = &self.tcb.sender;
         sender.rtt().is_probed()
+            && sender.acked_size() >= sender.mss()
             && sender.seq().in_flight() >= MANY_SEGMENTS * u32::from(sender.mss())
             && self.tcb.queue().is_some_and(|queue| {
                 queue.recovery.phase() == Phase::Open && queue.flight.sacked().is_empty()
             })
+    }
+
+    /// This arrived. Text that was sent once, before smaller segments were, tells that the path carries the larger
+    /// ones: it was slow, or stood still.
+    #[cold]
+    pub(in crate::conn) fn judge_suspicion(&mut self, cx: &mut Context, delivered: &Delivered) {
+        let (Some(mut search), Some((sent, end))) =
+            (self.tcb.stats.cold.mtu_search(), delivered.once)
+        else {
+            return;
+        };
+        let bytes = delivered.once_from.map_or(0, |from| end - from);
+        let size = bytes.min(delivered.segment.into()) as u16;
+        if size > self.tcb.sender.mss() && search.refutes(sent, size) {
+            cx.counters.path_mtu_refuted += 1;
+            self.tcb.sender.set_mss(size);
+            self.tcb.stats.cold.set_mtu_search(Some(search));
+        }
     }
 
     /// Segments begin small, and the search for larger ones at once (Linux' `tcp_mtu_probing` of 2).
