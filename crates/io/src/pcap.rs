@@ -74,13 +74,14 @@ impl PcapWire {
         let Survey { link_type, station, contents } =
             Survey::of(source.rewind(path, Pass::First).map_err(unreadable)?, config)?;
         let medium = match link_type {
-            None | Some(LinkType::Raw) => Medium::Ip,
             Some(LinkType::Ethernet) => Medium::Ethernet {
                 mac: match config.mac().or(station) {
                     Some(mac) => mac,
                     None => entropy::station()?,
                 },
             },
+            // The reader refuses those that no device has.
+            _ => Medium::Ip,
         };
         let mut wire = Self {
             path: path.into(),

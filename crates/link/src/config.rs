@@ -17,6 +17,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use whimbrel_wire::tcp::StrippedOptions;
+
 /// One direction of a link. The default is perfect: unlimited rate, no delay, nothing lost.
 ///
 /// It is parsed from text, which checks each value, or built from the default:
@@ -80,6 +82,13 @@ pub struct LinkConfig {
     pub ecn_bleach: bool,
     /// `accecn-strip`: Accurate ECN options (RFC 9768 3.2.3) are overwritten (default off).
     pub accecn_strip: bool,
+    /// `strip`: options overwritten in all segments (default none).
+    pub strip: StrippedOptions,
+    /// `forget`: a middlebox forgets flows that are idle for this time (default none).
+    pub forget: Option<Forgetting>,
+    /// `inject`: a middlebox resets the receiver of each flow's first text, in the sender's name
+    /// (default off).
+    pub inject_rst: bool,
     /// `at`: later changes, in order of time (at most 1,000, default none).
     pub steps: Vec<Step>,
     /// `back.KEY`: the way back, if it differs ([`LinkConfig::back`]).
@@ -107,6 +116,9 @@ impl Default for LinkConfig {
             ack_filter: false,
             ecn_bleach: false,
             accecn_strip: false,
+            strip: StrippedOptions::default(),
+            forget: None,
+            inject_rst: false,
             steps: Vec::new(),
             back: None,
         }
@@ -246,6 +258,24 @@ pub struct Policing {
     pub burst: u64,
 }
 
+/// A middlebox that forgets idle flows, each direction by itself. Typed `forget=TIME[:rst]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Forgetting {
+    /// Time without a frame of the flow in this direction (1 ns ..= 1 h).
+    pub after: Duration,
+    /// Fate of the flow.
+    pub then: Forgotten,
+}
+
+/// Fate of a forgotten flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forgotten {
+    /// Its frames are lost until the next SYN.
+    Lost,
+    /// Its receiver is reset at once, unless the sender has sent its FIN.
+    Reset,
+}
+
 /// A change of a link at a known time. Typed `at=TIME:CHANGE`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
@@ -347,7 +377,7 @@ pub enum ConfigError {
 }
 
 const KEYS: &str = "rate, delay, host-delay, jitter, loss, burst-loss, drop, reorder, dup, corrupt, ecn, queue, \
-     mtu, police, ack-batch, ack-filter, ecn-bleach, accecn-strip, at, and back.KEY for the way back";
+     mtu, police, ack-batch, ack-filter, ecn-bleach, accecn-strip, strip, forget, inject, at, and back.KEY for the way back";
 const EXAMPLE: &str = "rate=45M,delay=35ms,loss=0.1%,queue=100p";
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub struct LinkCounters {
     pub lost_policed: u64,
     /// Acknowledgments replaced by newer ones in the queue.
     pub lost_replaced: u64,
+    /// Frames lost because a middlebox had forgotten their idle flow (`forget=`).
+    pub lost_forgotten: u64,
     /// Frames lost while the link was down, with duplicates under way.
     pub lost_down: u64,
     /// Frames refused as longer than the MTU.
@@ -37,6 +39,10 @@ pub struct LinkCounters {
     pub bleached: u64,
     /// Frames whose Accurate ECN option was overwritten.
     pub stripped: u64,
+    /// Frames with an option overwritten (`strip=`).
+    pub options_stripped: u64,
+    /// Resets that a middlebox sent (`forget=TIME:rst` and `inject=rst`); `sent` counts them, too.
+    pub resets_forged: u64,
     /// Acknowledgments that waited to leave with others.
     pub batched: u64,
     /// Frames with one bit flipped.
@@ -51,9 +57,9 @@ whimbrel_base::sums! {
     /// Adds the counters of another link.
     LinkCounters {
         sent, sent_bytes, delivered,
-        lost_queue, lost_random, lost_burst, lost_targeted, lost_policed, lost_replaced, lost_down, lost_too_long,
+        lost_queue, lost_random, lost_burst, lost_targeted, lost_policed, lost_replaced, lost_forgotten, lost_down, lost_too_long,
         lost_crowded,
-        marked, bleached, stripped, batched, corrupted, duplicated, reordered,
+        marked, bleached, stripped, options_stripped, resets_forged, batched, corrupted, duplicated, reordered,
     }
 }
 
@@ -66,6 +72,7 @@ impl LinkCounters {
             + self.lost_targeted
             + self.lost_policed
             + self.lost_replaced
+            + self.lost_forgotten
             + self.lost_down
             + self.lost_too_long
             + self.lost_crowded
@@ -78,6 +85,7 @@ impl LinkCounters {
         self.marked += u64::from(fate.marked);
         self.bleached += u64::from(fate.bleached);
         self.stripped += u64::from(fate.stripped);
+        self.options_stripped += u64::from(fate.options_stripped);
         self.batched += u64::from(fate.batched);
         self.corrupted += u64::from(fate.corrupted);
         self.duplicated += u64::from(fate.duplicated);
@@ -92,6 +100,7 @@ impl LinkCounters {
             Loss::Targeted => &mut self.lost_targeted,
             Loss::Policed => &mut self.lost_policed,
             Loss::Replaced => &mut self.lost_replaced,
+            Loss::Forgotten => &mut self.lost_forgotten,
             Loss::Down => &mut self.lost_down,
             Loss::TooLong => &mut self.lost_too_long,
             Loss::Crowded => &mut self.lost_crowded,

@@ -13,6 +13,10 @@ pub struct LinkOutcome {
     pub bleached: bool,
     /// True if its Accurate ECN option was overwritten (`accecn-strip`).
     pub stripped: bool,
+    /// True if one of its options was overwritten (`strip`).
+    pub options_stripped: bool,
+    /// True if a reset follows it, in its sender's name (`inject=rst`).
+    pub reset_follows: bool,
     /// True if it waits to leave with other acknowledgments (`ack-batch`). Its later outcome is
     /// counted, but not shown here.
     pub batched: bool,
@@ -41,6 +45,8 @@ pub enum Loss {
     Policed,
     /// A newer acknowledgment replaced it in the queue.
     Replaced,
+    /// A middlebox had forgotten its idle flow (`forget=`).
+    Forgotten,
     /// The link was down, or went down while the frame was on it.
     Down,
     /// The frame is longer than the link's MTU.
@@ -71,6 +77,7 @@ impl Loss {
             Self::Targeted => "targeted loss",
             Self::Policed => "policed",
             Self::Replaced => "replaced by a newer acknowledgment",
+            Self::Forgotten => "flow forgotten",
             Self::Down => "link down",
             Self::TooLong => "longer than the MTU",
             Self::Crowded => "too much on the way",
@@ -88,6 +95,8 @@ impl fmt::Display for LinkOutcome {
             (self.marked, "marked"),
             (self.bleached, "ECN bleached"),
             (self.stripped, "AccECN option stripped"),
+            (self.options_stripped, "options stripped"),
+            (self.reset_follows, "a forged reset follows"),
             (self.batched, "waits for other acknowledgments"),
             (self.replaces, "replaces an older acknowledgment"),
             (self.corrupted, "corrupted"),

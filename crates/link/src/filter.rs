@@ -143,12 +143,11 @@ struct PacketView {
 impl PacketView {
     fn of(link_type: LinkType, frame: &[u8]) -> Self {
         let mut seen = Self { len: frame.len(), ..Self::default() };
-        let mut packet = frame;
         if link_type == LinkType::Ethernet {
-            let Ok((ethernet, rest)) = EthernetHeader::parse(frame) else { return seen };
+            let Ok((ethernet, _)) = EthernetHeader::parse(frame) else { return seen };
             seen.is_arp = ethernet.ether_type == EtherType::ARP;
-            packet = rest;
         }
+        let Some(packet) = link_type.ip_packet(frame) else { return seen };
         let Ok((ip, payload)) = IpHeader::parse(packet) else { return seen };
         seen.hosts = Some([ip.src, ip.dst]);
         seen.protocol = Some(ip.protocol);

@@ -61,6 +61,7 @@ pub mod cut;
 pub mod fate;
 pub mod filter;
 pub mod link;
+mod middlebox;
 mod packet_flow;
 pub mod pcapng;
 mod policer;
@@ -73,8 +74,8 @@ pub mod tracer;
 pub mod waits;
 
 pub use config::{
-    BurstLoss, Change, ConfigError, LinkConfig, Policing, Probability, QueueLimit, Reorder, Step,
-    TargetedDrop,
+    BurstLoss, Change, ConfigError, Forgetting, Forgotten, LinkConfig, Policing, Probability,
+    QueueLimit, Reorder, Step, TargetedDrop,
 };
 pub use counters::LinkCounters;
 pub use cut::cut;

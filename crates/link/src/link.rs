@@ -1,7 +1,7 @@
 //! One direction of a link.
 //!
 //! ```text
-//! push -> up? short enough? -> policed? -> bleached? -> acknowledgments: batched? in a place that waits?
+//! push -> up? short enough? -> forgotten? policed? -> bleached? stripped? -> acknowledgments: batched? in a place that waits?
 //!      -> queue -> marked? sending (rate) -> lost? corrupted? twice?
 //!      -> travelling (delay, jitter, reordering) -> pop
 //! ```
@@ -27,6 +27,7 @@ use whimbrel_wire::{IpHeader, Protocol};
 
 use crate::ack_batch::AckBatch;
 use crate::config::{BurstLoss, Change, LinkConfig, Probability, QueueBounds};
+use crate::middlebox::Middlebox;
 use crate::policer::Policer;
 use crate::pure_ack::{AckFilter, is_pure_ack};
 use crate::schedule::Schedule;
@@ -44,6 +45,7 @@ pub struct Link {
     /// Longest frame since a step of the configuration, without a router's error.
     step_mtu: u16,
     policer: Option<Policer>,
+    middlebox: Option<Box<Middlebox>>,
     ack_batch: Option<AckBatch>,
     ack_filter: Option<AckFilter>,
     /// Waiting times of frames, if measured.
@@ -110,6 +112,7 @@ impl Link {
             schedule: Schedule::new(&config),
             step_mtu: u16::MAX,
             policer: config.police.map(Policer::new),
+            middlebox: Middlebox::of(&config),
             ack_batch: (!config.ack_batch.is_zero()).then(|| AckBatch::new(config.ack_batch)),
             ack_filter: config.ack_filter.then(AckFilter::default),
             waits: None,
@@ -204,7 +207,8 @@ impl Link {
     pub fn next_arrival(&self) -> Option<Instant> {
         let leaves = self.ack_batch.as_ref().and_then(AckBatch::leaves);
         let arrives = self.next_travelling().map(|next| next.arrives);
-        arrives.into_iter().chain(leaves).min()
+        let resets = self.middlebox.as_ref().and_then(|it| it.next_reset());
+        arrives.into_iter().chain(leaves).chain(resets).min()
     }
 
     /// Takes the next frame that has arrived.
@@ -259,6 +263,9 @@ impl Link {
             self.release(leaves);
         }
         self.step(now);
+        while let Some(reset) = self.middlebox.as_mut().and_then(|it| it.pop_reset(now)) {
+            self.forge(now, reset);
+        }
     }
 
     /// Makes the changes that were due until now.
@@ -283,6 +290,18 @@ impl Link {
             let fate = self.transmit(now, frame, false);
             self.counters.count(fate);
         }
+    }
+
+    /// Sends a reset of the middlebox's own.
+    fn forge(&mut self, now: Instant, reset: Bytes) {
+        self.counters.sent += 1;
+        self.counters.sent_bytes += reset.len() as u64;
+        self.counters.resets_forged += 1;
+        let fate = match self.state {
+            LinkState::Up => self.transmit(now, reset, false),
+            LinkState::Down => LinkOutcome::lost(Loss::Down),
+        };
+        self.counters.count(fate);
     }
 
     /// Loses the frames on the link, except those that have arrived at `at`.
@@ -324,6 +343,9 @@ impl Link {
         if bytes > u64::from(self.config.mtu.min(self.step_mtu)) {
             return Err(Loss::TooLong);
         }
+        if self.middlebox.as_mut().is_some_and(|it| !it.admits(now, frame)) {
+            return Err(Loss::Forgotten);
+        }
         if self.policer.as_mut().is_some_and(|policer| !policer.admits(now, bytes)) {
             return Err(Loss::Policed);
         }
@@ -338,6 +360,10 @@ impl Link {
     fn carry(&mut self, now: Instant, mut frame: Bytes, is_target: bool) -> LinkOutcome {
         let bleached = self.config.ecn_bleach && change(&mut frame, bleach_ecn);
         let stripped = self.config.accecn_strip && change(&mut frame, strip_accecn);
+        let options = self.config.strip;
+        let options_stripped = !options.is_empty()
+            && change(&mut frame, |packet| change_segment(packet, |it| options.strip(it)));
+        let reset = self.middlebox.as_mut().and_then(|it| it.inject(&frame));
         let bytes = held(&frame);
         let leaving = match &mut self.ack_batch {
             Some(batch) if is_pure_ack(&frame) => batch.push(now, frame),
@@ -350,7 +376,11 @@ impl Link {
                 LinkOutcome { batched: true, ..LinkOutcome::default() }
             }
         };
-        LinkOutcome { bleached, stripped, ..fate }
+        let reset_follows = reset.is_some();
+        if let Some(reset) = reset {
+            self.forge(now, reset);
+        }
+        LinkOutcome { bleached, stripped, options_stripped, reset_follows, ..fate }
     }
 
     /// Takes a frame through the queue and onto the line.
@@ -480,7 +510,7 @@ impl Link {
 }
 
 /// Changes a frame by `act`, and returns the result.
-fn change(frame: &mut Bytes, act: fn(&mut [u8]) -> bool) -> bool {
+fn change(frame: &mut Bytes, act: impl FnOnce(&mut [u8]) -> bool) -> bool {
     let mut bytes = Vec::from(core::mem::take(frame));
     let is_changed = act(&mut bytes);
     *frame = Bytes::from(bytes);
@@ -489,12 +519,17 @@ fn change(frame: &mut Bytes, act: fn(&mut [u8]) -> bool) -> bool {
 
 /// Overwrites the Accurate ECN option of a packet. Returns true if it has one.
 fn strip_accecn(packet: &mut [u8]) -> bool {
+    change_segment(packet, strip_accurate_ecn)
+}
+
+/// Changes the TCP segment of a packet. Returns true if `act` changed it.
+fn change_segment(packet: &mut [u8], act: impl FnOnce(&mut [u8]) -> bool) -> bool {
     let Ok((ip, payload)) = IpHeader::parse(packet) else { return false };
     let is_segment = ip.protocol == Protocol::TCP && ip.fragment.is_none();
     let begin = usize::from(ip.header_len);
     // Bytes behind the packet's end are no part of the segment.
     let segment = begin..begin + payload.len();
-    packet.get_mut(segment).filter(|_| is_segment).is_some_and(strip_accurate_ecn)
+    packet.get_mut(segment).filter(|_| is_segment).is_some_and(act)
 }
 
 /// Memory of a frame under way, bytes.

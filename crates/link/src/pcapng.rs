@@ -26,6 +26,14 @@ pub enum LinkType {
     Ethernet = 1,
     /// An IPv4 or IPv6 header (`LINKTYPE_RAW`).
     Raw = 101,
+    /// The family in the byte order of the capturing host, then an IP header (`LINKTYPE_NULL`).
+    Null = 0,
+    /// The family in network byte order, then an IP header (`LINKTYPE_LOOP`).
+    Loop = 108,
+    /// Linux' cooked header of several interfaces (`LINKTYPE_LINUX_SLL`).
+    Cooked = 113,
+    /// Its second version (`LINKTYPE_LINUX_SLL2`).
+    Cooked2 = 276,
 }
 
 /// Direction of a packet, seen from its interface.
@@ -52,6 +60,37 @@ pub struct PacketNote<'a> {
     /// Comment, or empty: `lost: queue full`. At most 65,535 bytes count.
     pub comment: &'a str,
 }
+
+impl LinkType {
+    /// The IP packet in a frame, if there is one; up to two VLAN tags are skipped (802.1Q, 802.1ad).
+    pub fn ip_packet(self, frame: &[u8]) -> Option<&[u8]> {
+        let ether_type = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+        let behind = |kind: u16, at: usize| {
+            let mut place = (kind, at);
+            for _ in 0..2 {
+                if matches!(place.0, VLAN | QINQ | OLD_QINQ) {
+                    place = (ether_type(place.1.checked_add(2)?)?, place.1 + 4);
+                }
+            }
+            matches!(place.0, IPV4 | IPV6).then(|| frame.get(place.1..)).flatten()
+        };
+        match self {
+            Self::Raw => Some(frame),
+            // The family's number differs between systems; the version in the header tells it.
+            Self::Null | Self::Loop => frame.get(4..),
+            Self::Ethernet => behind(ether_type(12)?, 14),
+            Self::Cooked => behind(ether_type(14)?, 16),
+            Self::Cooked2 => behind(ether_type(0)?, 20),
+        }
+    }
+}
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const VLAN: u16 = 0x8100;
+const QINQ: u16 = 0x88a8;
+/// Tag of stacked VLANs before 802.1ad.
+const OLD_QINQ: u16 = 0x9100;
 
 impl Section {
     /// Appends a section header.

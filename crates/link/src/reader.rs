@@ -32,6 +32,8 @@ pub struct Packet<'a> {
     pub at: u64,
     /// Direction, if the file has it.
     pub direction: Option<Direction>,
+    /// Link layer of its frame.
+    pub link_type: LinkType,
     /// Length on the wire, bytes.
     pub wire_len: u32,
     /// The captured part.
@@ -55,11 +57,36 @@ pub fn read(file: &[u8]) -> Result<CaptureFile<'_>, ReadError> {
 /// Reads a capture of either format, block by block.
 #[derive(Debug, Default)]
 pub struct Reader {
+    accepted: Accepted,
     format: Option<Format>,
     /// Number of blocks read.
     blocks: usize,
     /// Number of bytes read.
     offset: usize,
+}
+
+/// Link layers that a reader accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Accepted {
+    /// Ethernet or raw IP, of one kind in a file: what a device has.
+    #[default]
+    Device,
+    /// All of [`LinkType`], also mixed.
+    All,
+}
+
+impl Accepted {
+    /// Checks the link type of a packet behind others of `before`.
+    fn check(self, link_type: LinkType, before: Option<LinkType>) -> Result<(), Fault> {
+        match (self, link_type) {
+            (Self::All, _) => Ok(()),
+            (Self::Device, LinkType::Ethernet | LinkType::Raw) => match before {
+                Some(before) if before != link_type => Err(Fault::LinkTypes),
+                _ => Ok(()),
+            },
+            (Self::Device, other) => Err(Fault::NoDevice(other as u32)),
+        }
+    }
 }
 
 /// A block of a capture.
@@ -84,6 +111,19 @@ impl Reader {
         Self::default()
     }
 
+    /// A reader that accepts every [`LinkType`], also several in one file.
+    pub fn of_any_link() -> Self {
+        Self { accepted: Accepted::All, ..Self::default() }
+    }
+
+    /// Packets that the interfaces' statistics so far report as dropped before the capture.
+    pub fn dropped(&self) -> u64 {
+        match &self.format {
+            Some(Format::Pcapng(pcapng)) => pcapng.dropped(),
+            _ => 0,
+        }
+    }
+
     /// True after the first block.
     pub const fn has_begun(&self) -> bool {
         self.blocks > 0
@@ -100,9 +140,10 @@ impl Reader {
     /// Reads the next block at the start of `rest`. If `rest` is not the whole rest of the file,
     /// [`Fault::Cut`] gives the least number of further bytes: call again with those.
     pub fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, ReadError> {
+        let accepted = self.accepted;
         let read = self.format_of(rest).and_then(|format| match format {
-            Format::Pcap(pcap) => pcap.block(rest),
-            Format::Pcapng(pcapng) => pcapng.block(rest),
+            Format::Pcap(pcap) => pcap.block(rest, accepted),
+            Format::Pcapng(pcapng) => pcapng.block(rest, accepted),
         });
         let (block, offset) = (self.blocks + 1, self.offset);
         let read = read.map_err(|fault| ReadError { block, offset, fault })?;
@@ -127,7 +168,11 @@ impl Reader {
 /// The link type of this number (LINKTYPE_ of tcpdump.org).
 fn link_type(number: u32) -> Result<LinkType, Fault> {
     match number {
+        0 => Ok(LinkType::Null),
         1 => Ok(LinkType::Ethernet),
+        108 => Ok(LinkType::Loop),
+        113 => Ok(LinkType::Cooked),
+        276 => Ok(LinkType::Cooked2),
         // 12 and 14: DLT_RAW of the BSDs, in old files. 228 and 229: only IPv4 and only IPv6.
         12 | 14 | 101 | 228 | 229 => Ok(LinkType::Raw),
         _ => Err(Fault::LinkType(number)),

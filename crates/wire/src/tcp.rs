@@ -17,7 +17,7 @@ pub use flags::TcpFlags;
 pub use option_order::OptionOrder;
 pub use options::{Authentication, Opening, TcpOptions, Timestamps, UserTimeout};
 pub use sack::{SackBlock, SackBlocks};
-pub use strip::strip_accurate_ecn;
+pub use strip::{StrippedOptions, strip_accurate_ecn};
 pub use view::{OptionsView, TcpView};
 
 use crate::cursor::Writer;

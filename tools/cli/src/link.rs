@@ -40,6 +40,8 @@ pub(crate) struct Arguments {
     /// police=RATE:BURST: drop packets above this rate, without a queue. ack-batch=TIME:
     /// acknowledgments leave together each TIME. ack-filter: a newer acknowledgment replaces one in the
     /// queue. ecn-bleach: clear ECN codepoints. accecn-strip: remove Accurate ECN options.
+    /// strip=wscale+sack+timestamps: remove these options. forget=TIME[:rst]: lose the packets of flows
+    /// that were idle for this time, or reset them. inject=rst: reset flows at their first text.
     /// at=TIME:CHANGE, which may repeat: rate=, delay=, mtu= (silent), down or up, that long after the
     /// start. back.KEY=VALUE: only from B to A, for example back.rate=1M.
     #[arg(value_name = "KEY=VALUE")]
@@ -258,7 +260,7 @@ fn micros(time: Duration) -> u64 {
 /// A name, the figure of a direction, and whether it is shown though it is 0.
 type Row = (&'static str, fn(&BridgeCounters) -> Option<u64>, bool);
 
-const ROWS: [Row; 21] = [
+const ROWS: [Row; 24] = [
     ("packets sent", |it| Some(it.link.sent), true),
     ("bytes sent", |it| Some(it.link.sent_bytes), true),
     ("packets delivered", |it| Some(it.link.delivered), true),
@@ -267,6 +269,7 @@ const ROWS: [Row; 21] = [
     ("lost: by chance", |it| Some(it.link.lost_random + it.link.lost_burst), true),
     ("lost: by drop=", |it| Some(it.link.lost_targeted), false),
     ("lost: policed", |it| Some(it.link.lost_policed), false),
+    ("lost: flow forgotten", |it| Some(it.link.lost_forgotten), false),
     ("lost: link down", |it| Some(it.link.lost_down), false),
     ("lost: longer than the MTU", |it| Some(it.link.lost_too_long), false),
     ("lost: too much on the way", |it| Some(it.link.lost_crowded), false),
@@ -274,6 +277,8 @@ const ROWS: [Row; 21] = [
     ("acknowledgments batched", |it| Some(it.link.batched), false),
     ("ECN bleached", |it| Some(it.link.bleached), false),
     ("AccECN options stripped", |it| Some(it.link.stripped), false),
+    ("options stripped", |it| Some(it.link.options_stripped), false),
+    ("resets forged", |it| Some(it.link.resets_forged), false),
     ("marked", |it| Some(it.link.marked), false),
     ("corrupted", |it| Some(it.link.corrupted), false),
     ("duplicated", |it| Some(it.link.duplicated), false),

@@ -25,7 +25,8 @@ Where frames go:
 mem:[rate=45M][,delay=35ms][,host-delay=][,jitter=][,loss=0.1%]
 [,burst-loss=][,drop=N[/K]+…][,reorder=][,dup=][,corrupt=][,ecn=BYTES]
 [,queue=100p|1bdp][,mtu=][,police=RATE:BURST][,ack-batch=]
-[,ack-filter][,ecn-bleach][,accecn-strip][,at=TIME:CHANGE][,back.KEY=]
+[,ack-filter][,ecn-bleach][,accecn-strip][,strip=][,forget=][,inject=]
+[,at=TIME:CHANGE][,back.KEY=]
 (both hosts in this process; `whimbrel link --help` explains
 the keys),
 tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N],

@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 use core::str::FromStr;
 use core::time::Duration;
 
+use whimbrel_wire::tcp::StrippedOptions;
+
 use super::{
-    BurstLoss, Change, ConfigError, LinkConfig, Policing, Probability, QueueLimit, Reorder, Step,
-    TargetedDrop,
+    BurstLoss, Change, ConfigError, Forgetting, Forgotten, LinkConfig, Policing, Probability,
+    QueueLimit, Reorder, Step, TargetedDrop,
 };
 
 /// Parses the text after `mem:`; an empty one describes a perfect link. A key without a value
@@ -130,7 +132,7 @@ impl Form {
     }
 }
 
-const FORMS: [Form; 19] = [
+const FORMS: [Form; 22] = [
     form("rate", "1 to 1000G bits a second (k, M, G)", "45M", |config, text| {
         set(&mut config.rate, rate(text).map(Some))
     }),
@@ -159,6 +161,13 @@ const FORMS: [Form; 19] = [
     form("ack-filter", SWITCH, ON, |config, text| set(&mut config.ack_filter, switch(text))),
     form("ecn-bleach", SWITCH, ON, |config, text| set(&mut config.ecn_bleach, switch(text))),
     form("accecn-strip", SWITCH, ON, |config, text| set(&mut config.accecn_strip, switch(text))),
+    form("strip", OPTIONS, "wscale+sack", |config, text| set(&mut config.strip, stripped(text))),
+    form("forget", FORGETTING, "60s", |config, text| {
+        set(&mut config.forget, forgetting(text).map(Some))
+    }),
+    form("inject", "rst", "rst", |config, text| {
+        set(&mut config.inject_rst, (text == RST).then_some(true))
+    }),
     form(AT, STEPS, "10s:rate=1M", |config, text| {
         let step = step(text)?;
         let is_ordered = config.steps.last().is_none_or(|last| last.at <= step.at);
@@ -187,6 +196,9 @@ const CHANCE: &str = "0% to 100%";
 const DROPS: &str = "N[/K][+N[/K]…], segments 1 to 100000 and transmissions 1 to 255, at most 64";
 const QUEUES: &str = "1p to 1000000p packets, 1 to 1G bytes (k, M, G), or 0.001bdp to 1000bdp";
 const POLICING: &str = "RATE:BURST, 1 to 1000G bits per second and 1 to 1G bytes (k, M, G)";
+const OPTIONS: &str = "wscale, sack, timestamps, or several joined by +";
+const FORGETTING: &str = "TIME[:rst], more than 0s to 3600s (s, ms, us, ns)";
+const RST: &str = "rst";
 const STEPS: &str = "TIME:rate=RATE, TIME:delay=TIME, TIME:mtu=BYTES, TIME:down or TIME:up (0s to 3600s, in the \
                      order of time, at most 1000)";
 const MOST_STEPS: usize = 1_000;
@@ -197,6 +209,30 @@ fn switch(value: &str) -> Option<bool> {
         "off" => Some(false),
         _ => None,
     }
+}
+
+fn stripped(value: &str) -> Option<StrippedOptions> {
+    let mut options = StrippedOptions::default();
+    for name in value.split('+') {
+        let place = match name {
+            "wscale" => &mut options.window_scale,
+            "sack" => &mut options.sack,
+            "timestamps" => &mut options.timestamps,
+            _ => return None,
+        };
+        *place = true;
+    }
+    Some(options)
+}
+
+fn forgetting(value: &str) -> Option<Forgetting> {
+    let (time, then) = match value.split_once(':') {
+        Some((time, RST)) => (time, Forgotten::Reset),
+        Some(_) => return None,
+        None => (value, Forgotten::Lost),
+    };
+    let after = duration(time).filter(|after| !after.is_zero())?;
+    Some(Forgetting { after, then })
 }
 
 fn mtu(value: &str) -> Option<u16> {

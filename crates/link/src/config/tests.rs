@@ -4,7 +4,8 @@ use std::string::ToString;
 use std::time::Duration;
 
 use super::{
-    BurstLoss, Change, LinkConfig, Policing, Probability, QueueLimit, Reorder, Step, TargetedDrop,
+    BurstLoss, Change, Forgetting, Forgotten, LinkConfig, Policing, Probability, QueueLimit,
+    Reorder, Step, TargetedDrop,
 };
 
 fn refused(text: &str) -> String {
@@ -21,7 +22,8 @@ fn empty_text_describes_a_perfect_link() {
 fn every_key_has_its_quantity() {
     let text = "rate=45.5M,delay=35ms,host-delay=12ms,jitter=1500us,loss=0.1%,burst-loss=0.5%:20%:90%,\
                 drop=1+20/3,reorder=1%:5ms,dup=2%,corrupt=0.0001%,ecn=30k,queue=64k,mtu=4352,\
-                police=10M:30k,ack-batch=5ms,ack-filter,ecn-bleach,accecn-strip,at=10s:rate=1M,\
+                police=10M:30k,ack-batch=5ms,ack-filter,ecn-bleach,accecn-strip,strip=wscale+timestamps,\
+                forget=60s:rst,inject=rst,at=10s:rate=1M,\
                 at=11s:delay=1ms,at=11s:mtu=1200,at=12s:down,at=13.5s:up";
     let expected = LinkConfig {
         rate: Some(45_500_000),
@@ -52,6 +54,9 @@ fn every_key_has_its_quantity() {
         ack_filter: true,
         ecn_bleach: true,
         accecn_strip: true,
+        strip: "strip=timestamps+wscale".parse::<LinkConfig>().unwrap().strip,
+        forget: Some(Forgetting { after: Duration::from_secs(60), then: Forgotten::Reset }),
+        inject_rst: true,
         steps: [
             (10_000, Change::Rate(1_000_000)),
             (11_000, Change::Delay(Duration::from_millis(1))),
@@ -94,6 +99,9 @@ fn both_ends_of_each_range_are_taken_and_one_beyond_is_not() {
         ("rate=1k,ack-filter", ["on", "off"], ["yes", "1"]),
         ("ecn-bleach", ["on", "off"], ["yes", "1"]),
         ("accecn-strip", ["on", "off"], ["yes", "1"]),
+        ("strip", ["wscale", "sack+timestamps+wscale"], ["rst", "mss"]),
+        ("forget", ["1ns", "3600s:rst"], ["0s", "1s:fin"]),
+        ("inject", ["rst", "rst"], ["fin", "on"]),
         ("at", ["0s:up", "3600s:down"], ["3601s:up", "1s:up=1"]),
         ("at", ["1s:mtu=68", "1s:delay=0s"], ["1s:loss=1%", "1s:rate="]),
         ("at=2s:down,at", ["2s:up", "3s:rate=1k"], ["1s:up", "up"]),
@@ -120,7 +128,7 @@ fn errors_name_key_value_range_and_an_example() {
         refused("lose=1%"),
         "key \"lose\" is unknown; a link has the keys rate, delay, host-delay, jitter, loss, burst-loss, \
          drop, reorder, dup, corrupt, ecn, queue, mtu, police, ack-batch, ack-filter, ecn-bleach, \
-         accecn-strip, at, and back.KEY for the way back, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
+         accecn-strip, strip, forget, inject, at, and back.KEY for the way back, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
     );
     assert!(refused("fast").starts_with("\"fast\" is no key=value"));
 }

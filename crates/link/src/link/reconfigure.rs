@@ -9,6 +9,7 @@ use whimbrel_base::Instant;
 use super::{Link, Travelling};
 use crate::ack_batch::AckBatch;
 use crate::config::LinkConfig;
+use crate::middlebox::Middlebox;
 use crate::policer::Policer;
 use crate::pure_ack::AckFilter;
 use crate::schedule::Schedule;
@@ -19,7 +20,7 @@ impl Link {
     /// sent, leave at the new rate and travel with the new delay. Frames that were sent arrive as
     /// before. A frame keeps its fate and its jitter, and a shorter queue drops none that wait.
     ///
-    /// Policer, `drop=` and `ack-filter` begin anew. Waiting acknowledgments leave at once. The times of
+    /// Policer, middlebox, `drop=` and `ack-filter` begin anew. Waiting acknowledgments leave at once. The times of
     /// steps count from the link's start; steps whose time has passed apply at once.
     pub fn set_config(&mut self, now: Instant, config: LinkConfig) {
         self.advance(now);
@@ -27,6 +28,7 @@ impl Link {
         self.queue_bounds = config.queue_bounds();
         self.targets = Targets::new(config.drop.clone(), config.mtu);
         self.policer = config.police.map(Policer::new);
+        self.middlebox = Middlebox::of(&config);
         self.ack_filter = config.ack_filter.then(AckFilter::default);
         self.step_mtu = u16::MAX;
         let former = mem::replace(&mut self.config, config);

@@ -11,6 +11,7 @@ use crate::{LinkConfig, LinkOutcome, Loss};
 
 mod hostile;
 mod keys;
+mod middlebox;
 
 fn link(text: &str) -> Link {
     Link::new(text.parse().expect(text), 7)

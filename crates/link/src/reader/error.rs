@@ -63,8 +63,14 @@ pub enum Fault {
         described: usize,
     },
     /// Frames of an unsupported kind.
-    #[error("frames of link type {0}; known are Ethernet (1) and raw IP (101, 228 and 229)")]
+    #[error(
+        "frames of link type {0}; known are loopback (0, 108), Ethernet (1), raw IP (101, 228 and 229) and \
+         Linux' cooked ones (113, 276)"
+    )]
     LinkType(u32),
+    /// Frames that no device has.
+    #[error("frames of link type {0}; a device has Ethernet (1) or raw IP (101, 228 and 229)")]
+    NoDevice(u32),
     /// Frames of two kinds.
     #[error("a packet of another link type than those before it: split the file by interface")]
     LinkTypes,

@@ -1,7 +1,7 @@
 //! The old format: a header, and packets (draft-ietf-opsawg-pcap).
 
 use super::bytes::{ByteReader, Order};
-use super::{Block, Fault, Packet, link_type};
+use super::{Accepted, Block, Fault, Packet, link_type};
 use crate::pcapng::LinkType;
 
 /// Reader of the blocks after the magic number.
@@ -32,13 +32,19 @@ impl Reader {
     }
 
     /// Reads the header, or the packet at the start of `rest`.
-    pub(super) fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, Fault> {
+    pub(super) fn block<'a>(
+        &mut self,
+        rest: &'a [u8],
+        accepted: Accepted,
+    ) -> Result<Block<'a>, Fault> {
         let rest = ByteReader::new(rest, self.order);
-        if self.link_type.is_none() {
-            self.link_type = Some(header(rest)?);
+        let Some(link_type) = self.link_type else {
+            let link_type = header(rest)?;
+            accepted.check(link_type, None)?;
+            self.link_type = Some(link_type);
             return Ok(Block { len: HEADER, packet: None });
-        }
-        let packet = packet(rest, self.unit)?;
+        };
+        let packet = packet(rest, self.unit, link_type)?;
         Ok(Block { len: RECORD + packet.bytes.len(), packet: Some(packet) })
     }
 }
@@ -54,7 +60,7 @@ fn header(file: ByteReader<'_>) -> Result<LinkType, Fault> {
 }
 
 /// The packet at the start of `rest`.
-fn packet(rest: ByteReader<'_>, unit: u64) -> Result<Packet<'_>, Fault> {
+fn packet(rest: ByteReader<'_>, unit: u64, link_type: LinkType) -> Result<Packet<'_>, Fault> {
     let cut = |len: usize| Fault::Cut { missing: len.saturating_sub(rest.len()) };
     let number = |at| rest.u32_at(at).ok_or_else(|| cut(RECORD));
     let [seconds, fraction, len, wire_len] = [number(0)?, number(4)?, number(8)?, number(12)?];
@@ -63,7 +69,7 @@ fn packet(rest: ByteReader<'_>, unit: u64) -> Result<Packet<'_>, Fault> {
     }
     let bytes = rest.slice(RECORD, len as usize).ok_or_else(|| cut(RECORD + len as usize))?;
     let at = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit;
-    Ok(Packet { at, direction: None, wire_len, bytes })
+    Ok(Packet { at, direction: None, link_type, wire_len, bytes })
 }
 
 /// Longest packet that tools write (MAXIMUM_SNAPLEN of libpcap), bytes.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::bytes::{ByteReader, Order};
 use super::pcap::MOST;
-use super::{Block, Fault, Packet, link_type};
+use super::{Accepted, Block, Fault, Packet, link_type};
 use crate::pcapng::{Direction, LinkType};
 
 /// State of the file after the blocks so far.
@@ -13,6 +13,8 @@ pub(super) struct Reader {
     /// The byte order of this section, once it is known.
     order: Option<Order>,
     interfaces: Vec<Interface>,
+    /// Packets dropped at interfaces of former sections.
+    dropped_before: u64,
     link_type: Option<LinkType>,
     /// The time of the last packet.
     last: u64,
@@ -29,6 +31,8 @@ struct Interface {
     units: u128,
     /// Seconds to add to its time stamps.
     lag: i64,
+    /// Packets dropped in front of the capture, by its latest statistics.
+    dropped: u64,
 }
 
 impl Reader {
@@ -36,13 +40,24 @@ impl Reader {
         self.link_type
     }
 
+    /// Packets dropped in front of the capture, by all statistics so far.
+    pub(super) fn dropped(&self) -> u64 {
+        let dropped = self.interfaces.iter().map(|it| it.dropped);
+        dropped.fold(self.dropped_before, u64::saturating_add)
+    }
+
     /// Reads the block at the start of `rest`.
-    pub(super) fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, Fault> {
+    pub(super) fn block<'a>(
+        &mut self,
+        rest: &'a [u8],
+        accepted: Accepted,
+    ) -> Result<Block<'a>, Fault> {
         let cut = |len: usize| Fault::Cut { missing: len.saturating_sub(rest.len()) };
         let little = ByteReader::new(rest, Order::Little);
         let is_section = little.u32_at(0) == Some(SECTION_HEADER);
         if is_section {
             self.order = Some(byte_order(little)?);
+            self.dropped_before = self.dropped();
             self.interfaces.clear();
         }
         // The first block is a section header, by which the format was recognised.
@@ -66,8 +81,12 @@ impl Reader {
         let packet = match kind {
             SECTION_HEADER => self.section(body).map(|()| None)?,
             INTERFACE_DESCRIPTION => self.interface(body).map(|()| None)?,
-            SIMPLE_PACKET => Some(self.simple(body)?),
-            ENHANCED_PACKET => Some(self.enhanced(body)?),
+            SIMPLE_PACKET => Some(self.simple(body, accepted)?),
+            ENHANCED_PACKET => Some(self.enhanced(body, accepted)?),
+            INTERFACE_STATISTICS => {
+                self.statistics(body);
+                None
+            }
             _ => None,
         };
         self.last = packet.map_or(self.last, |packet| packet.at);
@@ -89,6 +108,7 @@ impl Reader {
             snap: if fixed.1 == 0 { u32::MAX } else { fixed.1 },
             units: 1_000_000,
             lag: 0,
+            dropped: 0,
         };
         for (code, value) in options(body.from(8)) {
             match (code, value.slice(0, 1)) {
@@ -101,11 +121,15 @@ impl Reader {
         Ok(())
     }
 
-    fn enhanced<'a>(&mut self, body: ByteReader<'a>) -> Result<Packet<'a>, Fault> {
+    fn enhanced<'a>(
+        &mut self,
+        body: ByteReader<'a>,
+        accepted: Accepted,
+    ) -> Result<Packet<'a>, Fault> {
         let number = |at| body.u32_at(at).ok_or_else(|| short(body, "fields"));
         let [interface, high, low] = [number(0)?, number(4)?, number(8)?];
         let [len, wire_len] = [number(12)?, number(16)?];
-        let interface = self.described(interface)?;
+        let (interface, link_type) = self.described(interface, accepted)?;
         if len > MOST {
             return Err(Fault::Packet(len));
         }
@@ -115,31 +139,49 @@ impl Reader {
         let flags = options.filter(|(code, _)| *code == EPB_FLAGS);
         let direction = flags.filter_map(|(_, value)| value.u32_at(0)).find_map(direction);
         let at = interface.nanoseconds(u64::from(high) << 32 | u64::from(low));
-        Ok(Packet { at, direction, wire_len, bytes })
+        Ok(Packet { at, direction, link_type, wire_len, bytes })
     }
 
     /// A packet of the first interface, without a time: it has that of the packet before it.
-    fn simple<'a>(&mut self, body: ByteReader<'a>) -> Result<Packet<'a>, Fault> {
+    fn simple<'a>(
+        &mut self,
+        body: ByteReader<'a>,
+        accepted: Accepted,
+    ) -> Result<Packet<'a>, Fault> {
         let wire_len = body.u32_at(0).ok_or_else(|| short(body, "length"))?;
-        let len = wire_len.min(self.described(0)?.snap);
+        let (interface, link_type) = self.described(0, accepted)?;
+        let len = wire_len.min(interface.snap);
         if len > MOST {
             return Err(Fault::Packet(len));
         }
         let bytes = body.slice(4, len as usize);
         let bytes = bytes.ok_or_else(|| short(body, "bytes of the packet"))?;
-        Ok(Packet { at: self.last, direction: None, wire_len, bytes })
+        Ok(Packet { at: self.last, direction: None, link_type, wire_len, bytes })
     }
 
-    /// Interface of a packet, whose link layer must be that of the packets before it.
-    fn described(&mut self, number: u32) -> Result<Interface, Fault> {
+    /// Notes an interface's count of dropped packets. Faulty statistics spoil no packet.
+    fn statistics(&mut self, body: ByteReader<'_>) {
+        let number = body.u32_at(0).and_then(|it| usize::try_from(it).ok());
+        let Some(interface) = number.and_then(|it| self.interfaces.get_mut(it)) else { return };
+        let counts =
+            options(body.from(12)).filter(|(code, _)| matches!(*code, ISB_IFDROP | ISB_OSDROP));
+        let counts = counts.filter_map(|(_, value)| value.i64_at(0)).map(i64::cast_unsigned);
+        interface.dropped = counts.fold(0, u64::saturating_add);
+    }
+
+    /// Interface of a packet and its link layer, if that is accepted behind those before it.
+    fn described(
+        &mut self,
+        number: u32,
+        accepted: Accepted,
+    ) -> Result<(Interface, LinkType), Fault> {
         let described = self.interfaces.len();
         let interface = self.interfaces.get(number as usize);
         let interface = *interface.ok_or(Fault::Interface { interface: number, described })?;
         let link_type = interface.link_type?;
-        if *self.link_type.get_or_insert(link_type) != link_type {
-            return Err(Fault::LinkTypes);
-        }
-        Ok(interface)
+        accepted.check(link_type, self.link_type)?;
+        self.link_type.get_or_insert(link_type);
+        Ok((interface, link_type))
     }
 }
 
@@ -196,10 +238,13 @@ fn short(body: ByteReader<'_>, what: &'static str) -> Fault {
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
+const ISB_IFDROP: u16 = 5;
+const ISB_OSDROP: u16 = 7;
 const EPB_FLAGS: u16 = 2;
 /// Bytes of a block around its body, and those of the shortest section header.
 const FRAME: usize = 12;

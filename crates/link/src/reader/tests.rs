@@ -42,12 +42,13 @@ fn written_capture_is_read() {
     let file = ours();
     let CaptureFile { link_type, packets } = read(&file).unwrap();
     assert_eq!(link_type, Some(LinkType::Raw));
+    let link_type = LinkType::Raw;
     let [first, second] = packets[..] else { panic!("{packets:?}") };
     let at = 1_700_000_000_123_456_789;
     let direction = Some(Direction::In);
-    assert_eq!(first, Packet { at, direction, wire_len: 5, bytes: &[1, 2, 3, 4, 5] });
+    assert_eq!(first, Packet { at, direction, link_type, wire_len: 5, bytes: &[1, 2, 3, 4, 5] });
     let direction = Some(Direction::Out);
-    assert_eq!(second, Packet { at, direction, wire_len: 1_500, bytes: &[9; 64] });
+    assert_eq!(second, Packet { at, direction, link_type, wire_len: 1_500, bytes: &[9; 64] });
 }
 
 #[test]
@@ -57,8 +58,9 @@ fn old_format_is_read_in_either_order_and_either_unit() {
             let file = old(magic, half, 1, order);
             let CaptureFile { link_type, packets } = read(&file).unwrap();
             assert_eq!(link_type, Some(LinkType::Ethernet));
-            let bytes = &[7, 8, 9][..];
-            let packet = Packet { at: 2_500_000_000, direction: None, wire_len: 60, bytes };
+            let (bytes, link_type) = (&[7, 8, 9][..], LinkType::Ethernet);
+            let packet =
+                Packet { at: 2_500_000_000, direction: None, link_type, wire_len: 60, bytes };
             assert_eq!(packets, [packet], "{order:?} {magic:x}");
         }
     }
@@ -86,8 +88,55 @@ fn units_offsets_and_simple_packets_are_understood() {
     block(6, &[&[0; 8][..], &[0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 5, 0, 0, 0]].concat());
     block(3, &[0, 0, 0, 40, 6, 7, 0, 0]);
     let CaptureFile { packets, .. } = read(&file).unwrap();
-    let first = Packet { at: 11_500_000_000, direction: None, wire_len: 9, bytes: &[5] };
+    let first = Packet {
+        at: 11_500_000_000,
+        direction: None,
+        link_type: LinkType::Raw,
+        wire_len: 9,
+        bytes: &[5],
+    };
     assert_eq!(packets, [first, Packet { wire_len: 40, bytes: &[6, 7], ..first }]);
+}
+
+/// Packets of an Ethernet with a tag, of a cooked and of a loopback interface in one file.
+#[test]
+fn reader_of_any_link_takes_mixed_kinds_and_counts_drops() {
+    let mut file = Vec::new();
+    let mut section = Section::begin(&mut file);
+    let kinds = [LinkType::Ethernet, LinkType::Cooked, LinkType::Cooked2, LinkType::Null];
+    let headers = [14 + 8, 16, 20, 4];
+    for (kind, header) in kinds.into_iter().zip(headers) {
+        let interface = section.describe(&mut file, "any", kind);
+        let at = Instant::ZERO;
+        let note =
+            PacketNote { interface, at, direction: Direction::In, wire_len: 40, comment: "" };
+        let mut frame = vec![0; header];
+        match kind {
+            LinkType::Ethernet => {
+                frame[12..22].copy_from_slice(&[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0]);
+            }
+            LinkType::Cooked => frame[14..16].copy_from_slice(&[8, 0]),
+            LinkType::Cooked2 => frame[..2].copy_from_slice(&[0x86, 0xdd]),
+            _ => {}
+        }
+        frame.extend([0x45, 7]);
+        section.packet(&mut file, &note, &frame);
+    }
+    // Statistics of the second interface: 3 dropped by it, and 4 by the system.
+    let drops = |code: u8, count: u8| [&[code, 0, 8, 0, count][..], &[0; 7]].concat();
+    let body = [&[1, 0, 0, 0][..], &[0; 8], &drops(5, 3), &drops(7, 4)].concat();
+    let len = (body.len() as u32 + 12).to_le_bytes();
+    file.extend([&5u32.to_le_bytes()[..], &len, &body, &len].concat());
+    let mut reader = Reader::of_any_link();
+    let (mut rest, mut found) = (&file[..], Vec::new());
+    while !rest.is_empty() {
+        let Block { len, packet } = reader.block(rest).unwrap();
+        found.extend(packet.map(|it| (it.link_type, it.link_type.ip_packet(it.bytes))));
+        rest = &rest[len..];
+    }
+    assert_eq!(found, kinds.map(|kind| (kind, Some(&[0x45, 7][..]))));
+    assert_eq!(reader.dropped(), 7);
+    assert!(matches!(read(&file), Err(ReadError { fault: Fault::NoDevice(113), .. })));
 }
 
 #[test]

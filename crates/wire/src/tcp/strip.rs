@@ -1,6 +1,9 @@
 //! Removal of options as by faulty middleboxes, to test how connections react.
 
-use super::kinds::{ACCURATE_ECN_0, ACCURATE_ECN_1, END_OF_LIST, NOP};
+use super::kinds::{
+    ACCURATE_ECN_0, ACCURATE_ECN_1, END_OF_LIST, NOP, SACK, SACK_PERMITTED, TIMESTAMPS,
+    WINDOW_SCALE,
+};
 use super::{TcpHeader, TcpView};
 use crate::checksum::update;
 
@@ -8,6 +11,41 @@ use crate::checksum::update;
 /// unknown options does, and mends the checksum: one that was wrong stays so. Returns whether there was
 /// such an option.
 pub fn strip_accurate_ecn(segment: &mut [u8]) -> bool {
+    strip(segment, |kind| matches!(kind, ACCURATE_ECN_0 | ACCURATE_ECN_1))
+}
+
+/// A set of options that a middlebox removes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct StrippedOptions {
+    /// Window scale (RFC 7323 2).
+    pub window_scale: bool,
+    /// SACK-permitted, and the SACK blocks themselves (RFC 2018 2 and 3).
+    pub sack: bool,
+    /// Timestamps (RFC 7323 3).
+    pub timestamps: bool,
+}
+
+impl StrippedOptions {
+    /// True if no option is removed.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Overwrites these options of a TCP segment as [`strip_accurate_ecn`] does. Returns whether there
+    /// was one.
+    pub fn strip(self, segment: &mut [u8]) -> bool {
+        strip(segment, |kind| match kind {
+            WINDOW_SCALE => self.window_scale,
+            SACK_PERMITTED | SACK => self.sack,
+            TIMESTAMPS => self.timestamps,
+            _ => false,
+        })
+    }
+}
+
+/// Overwrites the options of these kinds with no-operations.
+fn strip(segment: &mut [u8], is_stripped_kind: impl Fn(u8) -> bool) -> bool {
     let Ok((_, header_len)) = TcpView::parse(segment) else { return false };
     let (mut at, mut is_stripped) = (TcpHeader::LEN, false);
     loop {
@@ -19,7 +57,7 @@ pub fn strip_accurate_ecn(segment: &mut [u8]) -> bool {
             _ => return is_stripped,
         };
         let end = at.wrapping_add(len);
-        if matches!(kind, ACCURATE_ECN_0 | ACCURATE_ECN_1) && end <= header_len {
+        if is_stripped_kind(kind) && end <= header_len {
             (at..end).for_each(|place| overwrite(segment, place, NOP));
             is_stripped = true;
         }
