@@ -64,6 +64,8 @@ pub mod poll;
 pub mod process;
 #[cfg(feature = "rules")]
 pub mod rules;
+#[cfg(target_os = "linux")]
+pub mod sent_datagrams;
 pub mod shards;
 #[cfg(all(target_os = "linux", feature = "signals"))]
 pub mod signals;

@@ -3,8 +3,8 @@
 use std::io;
 
 pub use crate::sys::bpf::pin_to;
-pub use crate::sys::namespace::Namespace;
-pub use crate::sys::process::{CpuTime, context_switches, cpu_time, end_with_starter};
+pub use crate::sys::namespace::{Namespace, ProcessIds, isolate};
+pub use crate::sys::process::{CpuTime, context_switches, cpu_time, end_with_starter, fork};
 pub use crate::sys::run_in_real_time;
 use crate::sys::socket;
 

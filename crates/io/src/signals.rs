@@ -1,9 +1,9 @@
-//! SIGINT, SIGTERM and SIGHUP as a [`Stop`], and SIGUSR1 as a status request.
+//! SIGINT, SIGTERM and SIGHUP as a [`Stop`], SIGUSR1 as a status request, and others kept until they are taken.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use signal_hook::SigId;
@@ -100,6 +100,58 @@ impl AsFd for StatusRequest {
 impl Drop for StatusRequest {
     fn drop(&mut self) {
         low_level::unregister(self.registered);
+    }
+}
+
+/// While it exists, these signals are kept until they are taken, and are not fatal. Those that were
+/// ignored before stay ignored. A program that is executed meanwhile has the default effects.
+#[derive(Debug)]
+#[must_use = "the signals are kept only while this lives"]
+pub struct KeptSignals {
+    wakes: PipeReader,
+    kept: Vec<(i32, Arc<AtomicBool>)>,
+    registered: Vec<SigId>,
+}
+
+impl KeptSignals {
+    /// Installs the handlers. Fails if the system has no descriptor.
+    pub fn install(signals: &[i32]) -> io::Result<Self> {
+        let (wakes, writer) = io::pipe()?;
+        let mut all = Self { wakes, kept: Vec::new(), registered: Vec::new() };
+        for signal in signals.iter().copied() {
+            if is_ignored(signal)? {
+                continue;
+            }
+            let has_come = Arc::new(AtomicBool::new(false));
+            // The flag is set before the sleeper wakes.
+            all.registered.push(flag::register(signal, Arc::clone(&has_come))?);
+            all.registered.push(low_level::pipe::register(signal, writer.try_clone()?)?);
+            all.kept.push((signal, has_come));
+        }
+        Ok(all)
+    }
+
+    /// Takes the signals that came since the last call; several of one kind count as one. Waits unless
+    /// this is readable.
+    pub fn take(&self) -> io::Result<impl Iterator<Item = i32>> {
+        let _count = (&self.wakes).read(&mut [0; 64])?;
+        let come = self.kept.iter().filter(|(_, has_come)| has_come.swap(false, Ordering::AcqRel));
+        Ok(come.map(|(signal, _)| *signal))
+    }
+}
+
+impl AsFd for KeptSignals {
+    /// Readable after a signal.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wakes.as_fd()
+    }
+}
+
+impl Drop for KeptSignals {
+    fn drop(&mut self) {
+        for id in self.registered.drain(..) {
+            low_level::unregister(id);
+        }
     }
 }
 

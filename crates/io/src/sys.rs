@@ -8,11 +8,12 @@
 //! message boundaries ([`seqpacket`]) or carry whole frames ([`packet`]), programs that run in the
 //! kernel ([`bpf`]), the allocator's free memory ([`allocator`]), limits of this process
 //! ([`limits`]), second signals ([`signal`]), child processes ([`process`]), network namespaces
-//! ([`namespace`]), and socket options by number ([`option`]).
+//! ([`namespace`]), socket options by number ([`option`]), and errors of datagrams ([`error_queue`]).
 #![allow(unsafe_code)]
 
 pub(crate) mod allocator;
 pub(crate) mod bpf;
+pub(crate) mod error_queue;
 pub(crate) mod limits;
 pub(crate) mod namespace;
 pub(crate) mod option;

@@ -27,6 +27,10 @@ pub struct Relay<N: Transport, F: Transport> {
     ready: VecDeque<FlowKey>,
     /// Flows whose far side ended, by the time of the next look whether the near side still sends.
     half_closed: BTreeSet<(Instant, u32)>,
+    /// True if a flow whose far side ended may be idle for as long as it will.
+    is_patient: bool,
+    /// True if a flow ends as soon as the near side has ended.
+    is_draining: bool,
     statistics: RelayStatistics,
 }
 
@@ -119,12 +123,32 @@ impl<N: Transport, F: Transport> Default for Relay<N, F> {
             by_far: PlaceTable::default(),
             ready: VecDeque::new(),
             half_closed: BTreeSet::new(),
+            is_patient: false,
+            is_draining: false,
             statistics: RelayStatistics::default(),
         }
     }
 }
 
 impl<N: Transport, F: Transport> Relay<N, F> {
+    /// Keeps half-closed flows however long they are idle, as a path without a relay would.
+    #[must_use]
+    pub fn with_patience(mut self) -> Self {
+        self.is_patient = true;
+        self
+    }
+
+    /// From now on, a flow ends as soon as all that the near side sent, and its end, has been passed on:
+    /// no reader is left on that side.
+    pub fn begin_drain(&mut self, mut sides: Sides<'_, N, F>) {
+        self.is_draining = true;
+        self.each_place(|relay, place, flow_has_ended| {
+            if flow_has_ended {
+                relay.end(sides.again(), place, FlowEnd::Finished);
+            }
+        });
+    }
+
     /// Joins two open connections.
     pub fn join(&mut self, sides: Sides<'_, N, F>, pair: Pair<N, F>, now: Instant) {
         let Pair { near, far, first } = pair;
@@ -222,17 +246,23 @@ impl<N: Transport, F: Transport> Relay<N, F> {
 
     /// Resets both connections of each pair.
     pub fn cut(&mut self, mut sides: Sides<'_, N, F>) {
+        self.each_place(|relay, place, _| relay.end(sides.again(), place, FlowEnd::Cut));
+        self.ready.clear();
+    }
+
+    /// Calls `act` for the place of each flow, and whether its near side has ended.
+    fn each_place(&mut self, mut act: impl FnMut(&mut Self, u32, bool)) {
         let mut from = 0;
         while let Some(found) = self.flows.first_from(from) {
             match found {
-                Ok((place, _)) => {
-                    self.end(sides.again(), place, FlowEnd::Cut);
+                Ok((place, flow)) => {
+                    let has_ended = flow.up.has_ended();
+                    act(self, place, has_ended);
                     from = place + 1;
                 }
                 Err(next) => from = next,
             }
         }
-        self.ready.clear();
     }
 
     /// Passes on what one turn of a flow may, in both directions.
@@ -250,8 +280,9 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         let down = flow.down.pass(sides.far, far, sides.near, near);
         let moved = (flow.up.passed - before.0, flow.down.passed - before.1);
         flow.has_moved |= moved != (0, 0);
-        let end = flow.judge_end(up, down);
-        let is_half_closed = flow.down.has_ended() && flow.next_look.is_none();
+        let drained = (self.is_draining && flow.up.has_ended()).then_some(FlowEnd::Finished);
+        let end = flow.judge_end(up, down).or(drained);
+        let is_half_closed = flow.down.has_ended() && flow.next_look.is_none() && !self.is_patient;
         if is_half_closed {
             flow.next_look = Some(now + HALF_CLOSED);
         }

@@ -1,4 +1,4 @@
-//! Lists veth pairs, and which of their ends leave checksums to the device (veth(4)).
+//! Creates veth pairs, and lists them and which of their ends leave checksums to the device (veth(4)).
 //!
 //! A frame goes from one end to the other within the kernel. If the sender leaves the checksum of a
 //! segment to its device, no code ever computes it.
@@ -58,6 +58,27 @@ pub fn ends() -> io::Result<Vec<Veth>> {
     Ok(ends.map(|veth| Veth { name: veth.name(), peer: peer(veth) }).collect())
 }
 
+impl Netlink {
+    /// Creates a pair whose ends have these names, in this thread's network namespace. Both are down and
+    /// have no address. Needs CAP_NET_ADMIN.
+    pub fn add_veth(&mut self, [one, other]: [&CStr; 2]) -> io::Result<()> {
+        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+        // struct ifinfomsg: any number.
+        request.put(&[0; LINK_LEN]);
+        request.attribute(IFLA_IFNAME, one.to_bytes_with_nul());
+        request.nested(IFLA_LINKINFO, |request| {
+            request.attribute(IFLA_INFO_KIND, b"veth\0");
+            request.nested(IFLA_INFO_DATA, |request| {
+                request.nested(VETH_INFO_PEER, |request| {
+                    request.put(&[0; LINK_LEN]);
+                    request.attribute(IFLA_IFNAME, other.to_bytes_with_nul());
+                });
+            });
+        });
+        self.send(request)
+    }
+}
+
 /// An interface, as the kernel describes it.
 struct Link {
     index: u32,
@@ -113,7 +134,10 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_LINK: u16 = 5;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
 const IFLA_LINK_NETNSID: u16 = 37;
+// From linux/veth.h.
+const VETH_INFO_PEER: u16 = 1;
 
 #[cfg(test)]
 mod tests;

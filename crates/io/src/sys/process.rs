@@ -1,7 +1,9 @@
-//! Processor time of processes, and the end of child processes.
+//! Processor time of processes, copies of this one, and the end of child processes.
 
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::time::Duration;
 
@@ -60,6 +62,34 @@ pub fn end_with_starter(command: &mut Command) -> &mut Command {
     // where it fails: an error by its number is a number. It takes no lock and owns a number alone.
     unsafe { command.pre_exec(arrange) }
 }
+
+/// Runs `child` in a copy of this process (fork(2)), whose exit code is its result, or 101 if it panics.
+/// Returns the copy's id; to wait for it is the caller's part.
+///
+/// # Errors
+///
+/// Fails if this process has other threads: a copy has none of them, and what they had locked stays
+/// locked in it.
+pub fn fork(child: impl FnOnce() -> u8) -> io::Result<u32> {
+    let threads = fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        let text = format!("a process with {threads} threads cannot be copied: only one with 1");
+        return Err(io::Error::other(text));
+    }
+    // SAFETY: this is the only thread, so no lock is held by another and no memory is half written: the
+    // copy can go on as this process could.
+    let copy = check(unsafe { libc::fork() })?;
+    if copy > 0 {
+        return Ok(copy.unsigned_abs());
+    }
+    let code = catch_unwind(AssertUnwindSafe(child)).unwrap_or(PANICKED);
+    // SAFETY: _exit takes a number and does not return. What this process had buffered before the fork is
+    // left to the original to write.
+    unsafe { libc::_exit(code.into()) }
+}
+
+/// Exit code of a Rust program that panics.
+const PANICKED: u8 = 101;
 
 #[cfg(test)]
 mod tests;
