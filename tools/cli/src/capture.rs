@@ -32,7 +32,12 @@ impl CaptureOption {
             let text = "the kernel's sockets show no frames: use tcpdump, or another wire";
             return Err(Failure::usage("--pcap", text));
         }
-        Ok(self.pcap.clone())
+        Ok(self.on_device())
+    }
+
+    /// The capture on a wire that is none of the kernel's sockets.
+    pub(crate) fn on_device(&self) -> Option<CapturePlan> {
+        self.pcap.clone()
     }
 }
 

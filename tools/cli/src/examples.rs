@@ -22,6 +22,16 @@ Examples:
   sudo whimbrel forward -w packet:eth0,addr=10.8.0.2/24 -l 22 --to localhost:22
       SSH of this machine as a separate host in the network behind eth0";
 
+/// The examples at the end of the help of `whimbrel run`.
+pub(crate) const RUN: &str = "\
+Examples:
+  whimbrel run -- curl -O http://192.0.2.1/file
+      By this stack's TCP, which ends the program's connections and carries them on by this machine's
+  whimbrel run --pcap run.pcapng -- git clone https://git.example/repository
+      With a capture of what passes between the program and the stack
+  whimbrel run --host-loopback -- curl http://10.0.2.2:8080/
+      A server on this machine, which is not reached otherwise";
+
 /// The examples at the end of the help of `whimbrel link`.
 pub(crate) const LINK: &str = "\
 Examples:

@@ -27,6 +27,10 @@ pub(crate) enum Failure {
     Verdict(String),
     /// It ran on a machine too busy for its figures to mean something, which is printed: 5.
     Busy,
+    /// The program that it ran ended with this code, which is reported by nothing else.
+    Program(u8),
+    /// The program that it was to run could not be started or is lost: this code, as shells have it.
+    NoProgram(String, u8),
     /// A privilege or a device is missing: 4.
     Missing {
         /// The requirement, and how to get it.
@@ -55,6 +59,8 @@ impl Failure {
             Self::Answer => return ExitCode::from(3),
             Self::Told => return ExitCode::from(1),
             Self::Busy => return ExitCode::from(5),
+            Self::Program(code) => return ExitCode::from(code),
+            Self::NoProgram(text, code) => (text, code),
             Self::Verdict(text) => (text, 3),
             Self::Missing { text, needs } => (text + &lines(needs), 4),
         };

@@ -6,9 +6,10 @@ use std::net::Ipv6Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use rustix::process::{Pid, WaitOptions, waitpid};
 use whimbrel_io::netlink::veth::{self, Veth};
 use whimbrel_io::packet::fanout;
-use whimbrel_io::process::{FrameSocket, attempt_socket};
+use whimbrel_io::process::{FrameSocket, ProcessIds, attempt_socket, fork, isolate};
 
 use crate::need::Need;
 use crate::proc::{self, first_line};
@@ -43,6 +44,8 @@ pub(crate) struct Machine {
     pub(crate) capabilities: u64,
     /// The most network namespaces that its user may have.
     pub(crate) namespaces: u64,
+    /// Why this user may not make namespaces, if so: the system's number of the error. `None`: not tried.
+    pub(crate) user_namespaces: Option<Result<(), i32>>,
     /// The first port that needs no privilege.
     pub(crate) first_free_port: u16,
     /// The kernel's ephemeral ports, the last one included.
@@ -86,6 +89,7 @@ impl Machine {
             tun: tun.map(drop).map_err(|error| error.kind()),
             capabilities: capabilities(&status),
             namespaces: kernel("user/max_net_namespaces").parse().unwrap_or(0),
+            user_namespaces: try_user_namespaces(),
             first_free_port: kernel("net/ipv4/ip_unprivileged_port_start").parse().unwrap_or(1024),
             ports: proc::ports(),
             is_port_reuse_off: proc::is_port_reuse_off(true),
@@ -110,6 +114,22 @@ impl Machine {
     pub(crate) const fn may(&self, capability: Capability) -> bool {
         self.capabilities >> capability as u64 & 1 == 1
     }
+}
+
+/// Makes namespaces in a copy of this process, if it has no other thread.
+fn try_user_namespaces() -> Option<Result<(), i32>> {
+    let attempt = || match isolate(ProcessIds::Own) {
+        Ok(()) => 0,
+        Err(error) => {
+            error.raw_os_error().and_then(|errno| u8::try_from(errno).ok()).unwrap_or(u8::MAX)
+        }
+    };
+    let pid = Pid::from_raw(fork(attempt).ok()?.cast_signed());
+    let (_, status) = waitpid(pid, WaitOptions::empty()).ok()??;
+    Some(match status.exit_status()? {
+        0 => Ok(()),
+        errno => Err(errno),
+    })
 }
 
 /// capabilities(7): the numbers of those that matter here.

@@ -43,6 +43,7 @@ mod refusals;
 mod report;
 mod routes;
 mod rules;
+mod run;
 mod runs;
 mod script;
 mod series;
@@ -110,6 +111,9 @@ enum Tool {
     /// Accept connections on the stack, and carry them on to a server on the kernel's sockets.
     #[command(after_help = examples::FORWARD)]
     Forward(forward::Arguments),
+    /// Run a program in a network of its own, whose gateway is the stack; needs no root.
+    #[command(after_help = examples::RUN)]
+    Run(run::Arguments),
     /// Run packetdrill scripts against the stack or this machine's kernel.
     #[command(subcommand)]
     Script(script::Command),
@@ -159,6 +163,7 @@ impl Tool {
         Some(match self {
             Self::Serve(arguments) => alone(&arguments.rules, arguments.shorthands()),
             Self::Forward(arguments) => alone(&arguments.rules, Vec::new()),
+            Self::Run(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Script(script::Command::Run(arguments)) => alone(&arguments.rules, Vec::new()),
             Self::Load(arguments) => both(&arguments.setup, arguments.shorthands()),
             Self::Crr(arguments) => both(&arguments.setup, arguments.shorthands()),
@@ -205,7 +210,7 @@ fn main() -> ExitCode {
     // Where that is not to be had, a limit is met as it always was.
     let _ = survive_file_limits();
     status::install();
-    match run(&command.tool) {
+    match perform(&command.tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
@@ -240,7 +245,7 @@ fn taking_negatives(command: clap::Command) -> clap::Command {
 /// Value names of numbers.
 const QUANTITIES: [&str; 5] = ["N", "TIME", "SIZE", "RATE", "BYTES"];
 
-fn run(tool: &Tool) -> Result<(), Failure> {
+fn perform(tool: &Tool) -> Result<(), Failure> {
     if let Some(AskedRules { rules, server, shorthands }) = tool.rules()
         && let Some(question) = rules.question()
     {
@@ -249,6 +254,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
     match tool {
         Tool::Serve(arguments) => serve::run(arguments),
         Tool::Forward(arguments) => forward::run(arguments),
+        Tool::Run(arguments) => run::run(arguments),
         Tool::Script(command) => script::run(command),
         Tool::Load(arguments) => load::run(arguments),
         Tool::Crr(arguments) => crr::run(arguments),

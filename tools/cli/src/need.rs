@@ -35,6 +35,8 @@ needs! {
     NetAdmin = "net-admin", privileged: true, "-w tun: and tap:, script run --against kernel";
     /// Network namespaces may be made.
     Namespaces = "net-namespaces", privileged: true, "script run --against kernel, lab run --real";
+    /// Users may make namespaces.
+    UserNamespaces = "user-namespaces", privileged: false, "run";
     /// Ports below 1,024 may be listened at.
     LowPorts = "low-ports", privileged: true, "serve -w kernel: at ports below 1024";
     /// Raw frames may be had.

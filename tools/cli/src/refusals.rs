@@ -25,16 +25,28 @@ impl Refusals {
         let packets = shard.ip_counters().drops().map(|(reason, count)| (reason.name(), count));
         Self(segments.chain(packets).filter(|(_, count)| *count > 0).collect())
     }
+
+    /// Counts one more for this reason.
+    pub(crate) fn count(&mut self, name: &'static str) {
+        self.add(name, 1);
+    }
+
+    /// Each reason with its count.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().copied()
+    }
+
+    fn add(&mut self, name: &'static str, count: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += count,
+            None => self.0.push((name, count)),
+        }
+    }
 }
 
 impl AddAssign<&Self> for Refusals {
     fn add_assign(&mut self, other: &Self) {
-        for (name, count) in &other.0 {
-            match self.0.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum += count,
-                None => self.0.push((name, *count)),
-            }
-        }
+        other.0.iter().for_each(|(name, count)| self.add(name, *count));
     }
 }
 

@@ -61,6 +61,14 @@ impl KernelNet {
         self.sockets.connect(to.at, &options)
     }
 
+    /// The next event, with the system's own errors.
+    pub(crate) fn poll_kernel_event(&mut self) -> Option<KernelEvent> {
+        self.sockets.poll_event().unwrap_or_else(|error| {
+            self.broken = Some(error);
+            None
+        })
+    }
+
     /// Fails if the kernel reports no more events. Warns if connections wait to be accepted because no
     /// descriptor is free.
     pub(crate) fn check(&mut self) -> io::Result<()> {
@@ -144,21 +152,13 @@ impl Transport for KernelNet {
     }
 
     fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
-        match self.sockets.poll_event() {
-            Ok(event) => event.map(|event| match event {
-                KernelEvent::Accepted(listener) => TransportEvent::Accepted(listener),
-                KernelEvent::Connected(id) => TransportEvent::Connected(id),
-                KernelEvent::Readable(id) => TransportEvent::Readable(id),
-                KernelEvent::Writable(id) => TransportEvent::Writable(id),
-                KernelEvent::Failed(id, error) => {
-                    TransportEvent::Closed(id, Some(conn_error(&error)))
-                }
-            }),
-            Err(error) => {
-                self.broken = Some(error);
-                None
-            }
-        }
+        self.poll_kernel_event().map(|event| match event {
+            KernelEvent::Accepted(listener) => TransportEvent::Accepted(listener),
+            KernelEvent::Connected(id) => TransportEvent::Connected(id),
+            KernelEvent::Readable(id) => TransportEvent::Readable(id),
+            KernelEvent::Writable(id) => TransportEvent::Writable(id),
+            KernelEvent::Failed(id, error) => TransportEvent::Closed(id, Some(conn_error(&error))),
+        })
     }
 
     fn sender_stats(&self, id: SocketId) -> Option<SenderStats> {

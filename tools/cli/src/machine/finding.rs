@@ -7,6 +7,7 @@ use whimbrel_io::text;
 
 use super::{Capability, Machine, PROGRAMS};
 use crate::need::Need;
+use crate::proc::first_line;
 use crate::quantity::thousands;
 use crate::size;
 
@@ -48,6 +49,7 @@ impl Need {
             Self::Tun => tun(machine),
             Self::NetAdmin => capability(machine, Capability::NetAdmin, Verdict::Fail),
             Self::Namespaces => namespaces(machine),
+            Self::UserNamespaces => user_namespaces(machine),
             Self::LowPorts => low_ports(machine),
             Self::NetRaw => capability(machine, Capability::NetRaw, Verdict::Fail),
             Self::Packet => family("AF_PACKET", "af_packet", machine.packet, Verdict::Fail),
@@ -123,6 +125,30 @@ fn namespaces(machine: &Machine) -> Finding {
         (true, 0) => fail("none may be created", "sudo sysctl -w user.max_net_namespaces=1024"),
         (false, _) => capability(machine, Capability::SysAdmin, Verdict::Fail),
     }
+}
+
+fn user_namespaces(machine: &Machine) -> Finding {
+    let errno = match machine.user_namespaces {
+        None => return warn("not tried: this process has several threads", "run whimbrel doctor"),
+        Some(Ok(())) => {
+            return ok(match machine.tun {
+                Ok(()) => "with TUN inside",
+                Err(_) => "with a veth pair and a packet socket inside, because there is no TUN",
+            });
+        }
+        Some(Err(errno)) => errno,
+    };
+    let error = std::io::Error::from_raw_os_error(errno);
+    let restricted = first_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1";
+    let fix = match errno {
+        ENOSPC => "sudo sysctl -w user.max_user_namespaces=10000",
+        _ if restricted => "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        _ if first_line("/proc/sys/kernel/unprivileged_userns_clone") == "0" => {
+            "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+        }
+        _ => "in a container, start it with a seccomp profile that allows unshare(2)",
+    };
+    fail(format!("none may be made: {error}"), fix)
 }
 
 fn programs(machine: &Machine) -> Finding {
@@ -288,6 +314,9 @@ const ENOUGH_FILES: u64 = 16_384;
 const ENOUGH_LOCKED: u64 = 64 << 20;
 const USUAL_PORTS: u64 = 28_232;
 const OURS: &str = "cubic";
+
+/// Linux' number of the error at a limit of namespaces.
+const ENOSPC: i32 = 28;
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ fn rich() -> Machine {
         tun: Ok(()),
         capabilities: u64::MAX,
         namespaces: 1_000,
+        user_namespaces: Some(Ok(())),
         first_free_port: 1_024,
         ports: Some((32_768, 60_999)),
         is_port_reuse_off: false,

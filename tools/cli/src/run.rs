@@ -1,0 +1,260 @@
+//! `whimbrel run`: a program in namespaces of its own, whose gateway is this stack.
+//!
+//! `run` makes a copy of itself before it has any thread. That makes the namespaces (`inside`), passes
+//! one end of a wire back, and starts the first process in them (`init`), which starts the program. Here
+//! the stack answers on that wire (`gateway`), and carries on by the machine's sockets.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use whimbrel_base::Instant;
+use whimbrel_io::process::{ProcessIds, fork};
+use whimbrel_io::{
+    Clock, DuplicateAddressDetection, PacketConfig, StackConfig, Stop, TunConfig, WireSpec,
+    entropy, stack,
+};
+
+use crate::capture::{self, CaptureOption};
+use crate::failure::{Failure, warn};
+use crate::need::Need;
+use crate::quantity;
+use crate::refusals::Refusals;
+use crate::rules::RuleOptions;
+use crate::streams;
+use channel::{Channel, DeviceKind, Tag};
+use gateway::{Counts, Gateway, Parts};
+use inside::GATEWAY_END;
+use plan::{RunPlan, SummaryForm};
+use session::Session;
+use stopped::PRIVILEGE;
+
+mod channel;
+mod destinations;
+mod dials;
+mod gateway;
+mod init;
+mod inside;
+mod network;
+mod plan;
+mod report;
+mod resolver;
+mod session;
+mod stopped;
+mod udp;
+
+/// The command line of `whimbrel run`, as it was typed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The program to run and its arguments; -- may precede it.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<OsString>,
+    /// Lead 10.0.2.2, the gateway's address inside, to this machine's 127.0.0.1.
+    #[arg(long)]
+    host_loopback: bool,
+    /// Make the program root of its namespace.
+    #[arg(long)]
+    map_root: bool,
+    /// Congestion control of the program's own kernel.
+    #[arg(long, value_name = "NAME")]
+    inside_cc: Option<String>,
+    /// MTU of the program's interface, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = TunConfig::DEFAULT_MTU, value_parser = quantity::whole::<u16>(1280..=65_520))]
+    mtu: u16,
+    /// After the program's end, deliver what its connections hold for at most this long.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = quantity::duration)]
+    linger: Duration,
+    #[command(flatten)]
+    pub(crate) rules: RuleOptions,
+    #[command(flatten)]
+    capture: CaptureOption,
+    /// Write the summary to this file instead of the standard error.
+    #[arg(id = "output_file", short, long = "output", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Make the summary one JSON document (whimbrel.run/1).
+    #[arg(long)]
+    json: bool,
+    /// Print only errors.
+    #[arg(long, conflicts_with_all = ["json", "output_file"])]
+    quiet: bool,
+}
+
+/// The result of a run.
+struct Outcome {
+    counts: Counts,
+    /// Drops of the stack, by reason.
+    drops: Refusals,
+    seconds: f64,
+    exit_code: u8,
+}
+
+/// Runs the program, and ends as it did.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let plan = RunPlan::new(arguments)?;
+    let inside = Inside::start(&plan)?;
+    // On failure fewer connections are open at a time; refusals say so. Later than the program's start:
+    // its limit stays as it was.
+    let _limit = whimbrel_io::descriptors::raise_limit();
+    let (ended, outcome) = inside.serve(&plan)?;
+    report(&plan, &outcome)?;
+    ended.repeat()?;
+    plan.pcap.as_ref().map_or(Ok(()), |pcap| pcap.outcome.judge())
+}
+
+/// Writes the summary.
+fn report(plan: &RunPlan, outcome: &Outcome) -> Result<(), Failure> {
+    let text = match plan.summary.form {
+        SummaryForm::None => return Ok(()),
+        SummaryForm::Text => report::summary(outcome),
+        SummaryForm::Json => format!("{:#}\n", report::document(plan, outcome)),
+    };
+    match &plan.summary.file {
+        None => streams::tell(&text),
+        Some(path) => fs::write(path, text).map_err(|error| {
+            let path = whimbrel_io::text::path(path);
+            Failure::run(format!("--output {path}: {error}; use a file that can be written"))
+        })?,
+    }
+    Ok(())
+}
+
+/// The processes inside, ready for the program.
+struct Inside {
+    channel: Channel,
+    setter: Pid,
+    kind: DeviceKind,
+    device: OwnedFd,
+    /// While it is open, what the program's sockets hold is sent on after its end.
+    _namespace: OwnedFd,
+}
+
+impl Inside {
+    /// Starts them, with process ids of their own where the system allows it.
+    fn start(plan: &RunPlan) -> Result<Self, Failure> {
+        if let Some(inside) = Self::start_with(plan, ProcessIds::Own)? {
+            return Ok(inside);
+        }
+        warn(
+            "/proc cannot be mounted for process ids of the program's own: daemons that it leaves may \
+             outlive a kill -9 of this process",
+        );
+        Self::start_with(plan, ProcessIds::Shared)?
+            .ok_or_else(|| Failure::run("the namespaces could not be made"))
+    }
+
+    /// `None`: `/proc` cannot be mounted.
+    fn start_with(plan: &RunPlan, ids: ProcessIds) -> Result<Option<Self>, Failure> {
+        let (channel, other) = Channel::pair().map_err(Failure::run)?;
+        let other = Arc::new(other);
+        let setter = fork(|| inside::run(&plan.inside, &other, ids)).map_err(Failure::run)?;
+        drop(other);
+        let setter = Pid::from_raw(setter.cast_signed()).ok_or_else(|| Failure::run("fork"))?;
+        let mut device = None;
+        let failure = loop {
+            let Some(message) = channel.receive() else {
+                break Failure::run("the process that makes the namespaces was killed");
+            };
+            match message.tag {
+                Tag::Device(kind) => device = Some((kind, message.descriptors)),
+                Tag::Warning => warn(&message.text),
+                Tag::NoProc => {
+                    drop(channel);
+                    let _ended = waitpid(Some(setter), WaitOptions::empty());
+                    return Ok(None);
+                }
+                Tag::Failed(PRIVILEGE) => {
+                    break Failure::Missing { text: message.text, needs: &[Need::UserNamespaces] };
+                }
+                Tag::Failed(2) => break Failure::Usage(message.text),
+                Tag::Failed(_) => break Failure::run(message.text),
+                Tag::Ready => {
+                    if let Some((kind, descriptors)) = device
+                        && let Ok([device, namespace]) = <[OwnedFd; 2]>::try_from(descriptors)
+                    {
+                        let _namespace = namespace;
+                        return Ok(Some(Self { channel, setter, kind, device, _namespace }));
+                    }
+                    break Failure::run(
+                        "the wire was not passed: raise the limit of open files (ulimit -n)",
+                    );
+                }
+                Tag::Ended(_) | Tag::Go | Tag::Signal(_) => {}
+            }
+        };
+        drop(channel);
+        let _ended = waitpid(Some(setter), WaitOptions::empty());
+        Err(failure)
+    }
+
+    /// Is the gateway until the program has ended, and what it sent is delivered.
+    fn serve(self, plan: &RunPlan) -> Result<(session::Ended, Outcome), Failure> {
+        let Self { channel, setter, kind, device, _namespace } = self;
+        let input = device.try_clone().map_err(Failure::run)?;
+        let wire = wire(plan, kind, device)?;
+        let config = StackConfig::new(
+            &wire,
+            plan.rules.tunables.clone(),
+            entropy::secrets().map_err(Failure::run)?,
+        );
+        let (clock, stop) = (Clock::start(), Stop::new().map_err(Failure::run)?);
+        let mut shards = stack::open(&wire, config, clock, &stop)?;
+        if let Some(pcap) = &plan.pcap {
+            shards = pcap.tap(shards, "run", None)?;
+        }
+        let mut shard = shards.pop().ok_or_else(|| Failure::run("the wire has no queue"))?;
+        let session = Session::new(channel, setter).map_err(Failure::run)?;
+        let parts = Parts {
+            destinations: plan.destinations.clone(),
+            session,
+            device: input,
+            linger: plan.linger,
+            stop: stop.clone(),
+        };
+        let gateway = Gateway::new(&mut shard.shard, parts)?;
+        gateway.start_program();
+        let mut worker = shard.worker(gateway);
+        worker.run(&stop)?;
+        capture::finish(worker.take_tap());
+        let (_device, shard, gateway) = worker.into_parts();
+        let (session, counts) = gateway.into_session()?;
+        let (drops, ended) = (Refusals::of(&shard), session.finish());
+        let seconds = clock.now().since(Instant::ZERO).as_secs_f64();
+        let exit_code = ended.code();
+        Ok((ended, Outcome { counts, drops, seconds, exit_code }))
+    }
+}
+
+/// The gateway's end of the wire.
+fn wire(plan: &RunPlan, kind: DeviceKind, device: OwnedFd) -> Result<WireSpec, Failure> {
+    let addresses = plan.inside.network.gateway();
+    Ok(match kind {
+        DeviceKind::Tun => {
+            let config = TunConfig::from_fd(device, addresses).map_err(Failure::run)?;
+            WireSpec::Tun(config.with_mtu(plan.inside.mtu).map_err(Failure::run)?)
+        }
+        DeviceKind::Packet => {
+            let config = PacketConfig::new(GATEWAY_END, addresses).map_err(Failure::run)?;
+            let config = config.with_dad(DuplicateAddressDetection::Off);
+            WireSpec::Packet(config.with_socket(device).map_err(Failure::run)?)
+        }
+    })
+}
+
+/// Signals that are passed on to the program.
+const SIGNALS: [i32; 5] = [
+    Signal::HUP.as_raw(),
+    Signal::INT.as_raw(),
+    Signal::QUIT.as_raw(),
+    Signal::TERM.as_raw(),
+    Signal::USR2.as_raw(),
+];

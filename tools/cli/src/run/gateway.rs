@@ -1,0 +1,282 @@
+//! The gateway: what the program opens is opened outside first, and then carried on.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use whimbrel_apps::relay::{Pair, Relay, RelayStatistics, Sides};
+use whimbrel_apps::{Transport, TransportEvent};
+use whimbrel_base::Instant;
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
+use whimbrel_io::{Activity, Port, Stop};
+use whimbrel_kernel::sockets::{KernelEvent, SocketId};
+use whimbrel_stack::ip::Unreachable;
+use whimbrel_stack::link::AddressConflict;
+use whimbrel_stack::{Answer, Event, Handle, ListenerId, Shard, SynRequest};
+
+use super::destinations::{Destinations, Outside};
+use super::dials::{Decided, Dials};
+use super::session::{Session, Stage};
+use super::udp::{UdpFlows, UdpStatistics};
+use crate::drive::{KernelNet, conn_error};
+use crate::failure::{Failure, tell_conflict};
+use crate::refusals::Refusals;
+
+/// The gateway's side of a shard.
+pub(super) struct Gateway {
+    net: KernelNet,
+    relay: Relay<Shard, KernelNet>,
+    dials: Dials,
+    udp: UdpFlows,
+    destinations: Destinations,
+    listener: ListenerId,
+    session: Session,
+    /// A queue of the device, to see whether packets of the program wait.
+    device: OwnedFd,
+    /// All that ends a sleep.
+    watch: OwnedFd,
+    refused: Refusals,
+    /// When open flows are cut, once the program has ended.
+    until: Option<Instant>,
+    linger: Duration,
+    /// Set at the end.
+    stop: Stop,
+    failure: Option<io::Error>,
+}
+
+/// Counts of a gateway.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    pub(super) relay: RelayStatistics,
+    pub(super) udp: UdpStatistics,
+    /// Refused destinations, by reason.
+    pub(super) refused: Refusals,
+}
+
+/// Parts of a gateway.
+pub(super) struct Parts {
+    pub(super) destinations: Destinations,
+    pub(super) session: Session,
+    pub(super) device: OwnedFd,
+    pub(super) linger: Duration,
+    pub(super) stop: Stop,
+}
+
+impl Gateway {
+    /// Takes the connections and datagrams of `shard` to any destination.
+    pub(super) fn new(shard: &mut Shard, parts: Parts) -> Result<Self, Failure> {
+        let Parts { destinations, session, device, linger, stop } = parts;
+        shard.take_any_address();
+        let listener = shard.listen_any().map_err(Failure::run)?;
+        let net = KernelNet::new().map_err(Failure::run)?;
+        let watch = epoll::create(CreateFlags::CLOEXEC).map_err(Failure::run)?;
+        let udp = UdpFlows::new(shard)?;
+        for source in [net.as_fd(), udp.as_fd(), session.channel(), session.signals()] {
+            epoll::add(&watch, source, EventData::new_u64(0), EventFlags::IN)
+                .map_err(Failure::run)?;
+        }
+        Ok(Self {
+            net,
+            relay: Relay::default().with_patience(),
+            dials: Dials::default(),
+            udp,
+            destinations,
+            listener,
+            session,
+            device,
+            watch,
+            refused: Refusals::default(),
+            until: None,
+            linger,
+            stop,
+            failure: None,
+        })
+    }
+
+    /// Starts the program.
+    pub(super) fn start_program(&self) {
+        self.session.start();
+    }
+
+    /// The session, at the end, or the error that ended it.
+    pub(super) fn into_session(self) -> Result<(Session, Counts), Failure> {
+        let Self { refused, udp, relay, .. } = self;
+        let counts = Counts { relay: *relay.statistics(), udp: udp.statistics(), refused };
+        match self.failure {
+            Some(error) => Err(Failure::run(error)),
+            None => Ok((self.session, counts)),
+        }
+    }
+
+    /// Handles events of the program's side. Returns true if there are more.
+    fn take_near_events(&mut self, shard: &mut Shard, now: Instant) -> bool {
+        for _ in 0..BUDGET {
+            let Some(event) = shard.poll_event() else { return false };
+            let event = match event {
+                Event::Asked(_) => {
+                    self.dial(shard);
+                    continue;
+                }
+                Event::Opened(syn) => {
+                    self.join(shard, syn, now);
+                    continue;
+                }
+                Event::Withdrawn(syn, _) => {
+                    self.dials.on_withdrawn(&mut self.net, syn);
+                    continue;
+                }
+                Event::Connected(id) => TransportEvent::Connected(id),
+                Event::Readable(id) => TransportEvent::Readable(id),
+                Event::Writable(id) => TransportEvent::Writable(id),
+                Event::Closed(id, whimbrel_tcp::CloseReason::Finished) => {
+                    TransportEvent::Closed(id, None)
+                }
+                Event::Closed(id, reason) => TransportEvent::Closed(id, Some(reason.into())),
+                _ => continue,
+            };
+            let sides = Sides { near: &mut *shard, far: &mut self.net };
+            self.relay.on_near(sides, &event, now);
+        }
+        true
+    }
+
+    /// Begins to connect for the SYNs that wait.
+    fn dial(&mut self, shard: &mut Shard) {
+        while let Some(SynRequest { syn, flow }) = shard.asked(self.listener) {
+            let refuse = |answer, why| Some(Decided { syn, answer, why: Some(why) });
+            let decided = match self.destinations.judge(flow.local) {
+                Outside::At(place) => self.dials.begin(&mut self.net, syn, [place].into()),
+                Outside::NameServer => {
+                    let all = VecDeque::from(self.destinations.name_servers.clone());
+                    self.dials.begin(&mut self.net, syn, all)
+                }
+                Outside::Denied => refuse(Answer::Unreachable(Unreachable::Prohibited), DENIED),
+                Outside::NoHost => refuse(Answer::Unreachable(Unreachable::Host), NO_HOST),
+                Outside::NoPort => refuse(Answer::Reset, NO_PORT),
+            };
+            self.settle(shard, decided);
+        }
+    }
+
+    /// Answers a SYN, if it is decided about.
+    fn settle(&mut self, shard: &mut Shard, decided: Option<Decided>) {
+        let Some(Decided { syn, answer, why }) = decided else { return };
+        if let Some(why) = why {
+            self.refused.count(why);
+        }
+        if !shard.answer_syn(syn, answer) {
+            // It was withdrawn in this turn.
+            self.dials.on_withdrawn(&mut self.net, syn);
+        }
+    }
+
+    /// Joins the program's connection with the one outside.
+    fn join(&mut self, shard: &mut Shard, syn: whimbrel_stack::SynHandle, now: Instant) {
+        let Some(near) = shard.opened(syn) else { return };
+        let Some(far) = self.dials.on_opened(syn) else {
+            Transport::abort(shard, near);
+            return;
+        };
+        self.pair(shard, near, far, now);
+    }
+
+    fn pair(&mut self, shard: &mut Shard, near: Handle, far: SocketId, now: Instant) {
+        let sides = Sides { near: shard, far: &mut self.net };
+        let first = bytes::Bytes::new();
+        self.relay.join(sides, Pair { near, far, first }, now);
+    }
+
+    /// Handles events of the machine's sockets. Returns true if there are more.
+    fn take_far_events(&mut self, shard: &mut Shard, now: Instant) -> bool {
+        for _ in 0..BUDGET {
+            let Some(event) = self.net.poll_kernel_event() else { return false };
+            let event = match event {
+                KernelEvent::Accepted(_) => continue,
+                KernelEvent::Connected(far) => {
+                    let decided = self.dials.on_open(far);
+                    self.settle(shard, decided);
+                    continue;
+                }
+                KernelEvent::Failed(far, error) => {
+                    if let Some(decided) = self.dials.on_failed(&mut self.net, far, &error) {
+                        self.settle(shard, Some(decided));
+                        continue;
+                    }
+                    TransportEvent::Closed(far, Some(conn_error(&error)))
+                }
+                KernelEvent::Readable(far) => TransportEvent::Readable(far),
+                KernelEvent::Writable(far) => TransportEvent::Writable(far),
+            };
+            let sides = Sides { near: &mut *shard, far: &mut self.net };
+            self.relay.on_far(sides, &event, now);
+        }
+        true
+    }
+
+    /// Follows the program to its end and beyond.
+    fn follow(&mut self, shard: &mut Shard, now: Instant) {
+        match self.session.poll() {
+            Stage::Runs => return,
+            Stage::Ended => {}
+            Stage::Hurried => self.until = Some(now),
+        }
+        if self.until.is_none() {
+            self.until = Some(now + self.linger);
+            self.dials.cut_unanswered(&mut self.net);
+            self.relay.begin_drain(Sides { near: &mut *shard, far: &mut self.net });
+        }
+        let is_over = self.until.is_some_and(|until| now >= until);
+        let is_empty = self.relay.statistics().open == 0 && self.dials.len() == 0;
+        if is_over || (is_empty && !self.has_input()) {
+            self.dials.cut(&mut self.net);
+            self.relay.cut(Sides { near: shard, far: &mut self.net });
+            self.stop.set();
+        }
+    }
+
+    /// True if packets of the program wait in the device.
+    fn has_input(&self) -> bool {
+        let mut fds = [PollFd::new(&self.device, Interest::Read)];
+        ppoll(&mut fds, Some(Duration::ZERO)).is_ok() && fds.iter().any(PollFd::is_readable)
+    }
+}
+
+impl Port for Gateway {
+    fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
+        let mut more = self.take_near_events(shard, now);
+        more |= self.take_far_events(shard, now);
+        let (to, refused) = (&self.destinations, &mut self.refused);
+        more |= self.udp.take_near(shard, to, refused, now);
+        more |= self.udp.take_far(shard, to, refused, now);
+        self.udp.expire(now);
+        let sides = Sides { near: &mut *shard, far: &mut self.net };
+        more |= self.relay.poll(sides, now, BUDGET);
+        if let Err(error) = self.net.check() {
+            self.failure = Some(error);
+            self.stop.set();
+        }
+        self.follow(shard, now);
+        Activity::busy_if(more)
+    }
+
+    fn on_conflict(&mut self, conflict: AddressConflict) {
+        tell_conflict(conflict);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        Instant::earliest([self.relay.next_deadline(), self.udp.next_deadline(), self.until])
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.watch.as_fd())
+    }
+}
+
+/// Events of a kind dealt with in one turn, before frames have their turn again.
+const BUDGET: usize = 256;
+/// Reasons of refusals that are no error of the system.
+const DENIED: &str = "denied";
+const NO_HOST: &str = "no such host inside";
+const NO_PORT: &str = "no such port of the name server";

@@ -1,0 +1,90 @@
+//! Output of `run`: what passed between the program and the machine's network. The standard output is the
+//! program's.
+
+use serde_json::{Map, Value, json};
+use whimbrel_io::text;
+
+use super::Outcome;
+use super::plan::RunPlan;
+use crate::quantity::{of, thousands};
+use crate::size;
+use crate::wrap::wrap;
+
+/// The counts for people.
+pub(super) fn summary(outcome: &Outcome) -> String {
+    let Outcome { counts, drops, .. } = outcome;
+    let (relay, udp) = (&counts.relay, &counts.udp);
+    let mut ends = vec![format!("{} finished", thousands(relay.finished))];
+    for (count, end) in [
+        (relay.near_failed, "reset by the program"),
+        (relay.far_failed, "reset by servers"),
+        (relay.cut, "cut at the end"),
+    ] {
+        if count > 0 {
+            ends.push(format!("{} {end}", thousands(count)));
+        }
+    }
+    let mut lines = format!(
+        "flows      {}: {}\nbytes      {} out, {} in\n",
+        thousands(relay.flows),
+        ends.join(", "),
+        size::display(relay.bytes_up),
+        size::display(relay.bytes_down),
+    );
+    if udp.flows > 0 {
+        lines += &format!(
+            "datagrams  {} out, {} in, in {}\n",
+            thousands(udp.sent),
+            thousands(udp.received),
+            of(udp.flows, "flow"),
+        );
+    }
+    for (count, what) in
+        [(udp.displaced, "displaced by newer flows"), (udp.dropped, "lost for want of room")]
+    {
+        if count > 0 {
+            lines += &format!("datagrams  {} {what}\n", thousands(count));
+        }
+    }
+    lines += &format!("refused    {}\n", counts.refused);
+    lines += &format!("drops      {drops}\n");
+    wrap(&lines, INDENT)
+}
+
+/// The counts for programs.
+pub(super) fn document(plan: &RunPlan, outcome: &Outcome) -> Value {
+    let Outcome { counts, drops, seconds, .. } = outcome;
+    let (relay, udp) = (&counts.relay, &counts.udp);
+    let reasons = |refusals: &crate::refusals::Refusals| -> Map<_, _> {
+        refusals.iter().map(|(why, count)| (why.replace(' ', "_"), count.into())).collect()
+    };
+    json!({
+        "schema": "whimbrel.run/1",
+        "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+        "program": text::path(plan.inside.program.as_ref()).to_string(),
+        "exit_code": outcome.exit_code,
+        "seconds": seconds,
+        "flows": {
+            "opened": relay.flows,
+            "finished": relay.finished,
+            "reset_by_program": relay.near_failed,
+            "reset_by_servers": relay.far_failed,
+            "cut": relay.cut,
+        },
+        "bytes": { "out": relay.bytes_up, "in": relay.bytes_down },
+        "datagrams": {
+            "flows": udp.flows,
+            "displaced": udp.displaced,
+            "out": udp.sent,
+            "in": udp.received,
+            "bytes_out": udp.bytes_sent,
+            "bytes_in": udp.bytes_received,
+            "dropped": udp.dropped,
+        },
+        "refused": reasons(&counts.refused),
+        "drops": reasons(drops),
+    })
+}
+
+/// Indent of the text in a line.
+const INDENT: usize = 11;
