@@ -17,6 +17,7 @@ mod icmp;
 mod input;
 mod invariants;
 mod listeners;
+mod listing;
 mod loopback;
 mod mtu;
 mod network;
@@ -45,6 +46,7 @@ use crate::udp_host::UdpHost;
 use crate::{Handle, ShardConfig};
 
 pub use budget::Memory;
+pub use listing::{Listed, ListedPurpose, ListedTimer, Listing, ListingDetail, ListingPlace};
 
 pub use crate::error::{
     AddressError, ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError,

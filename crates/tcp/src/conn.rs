@@ -70,7 +70,7 @@ pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
 pub use stats::{Limit, Tally};
 pub use tcb::initial_window;
-pub use timers::{TimerFinding, Timers};
+pub use timers::{TimerFinding, TimerPurpose, Timers};
 use transfer::Transfer;
 pub use transfer::WriteClosed;
 

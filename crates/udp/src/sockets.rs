@@ -478,6 +478,20 @@ impl Sockets {
         }
     }
 
+    /// Returns the first socket at `index` or above, searching at most 256 places; `Err(next)` is where to
+    /// continue ([`Slab::first_from`]).
+    pub fn first_from(&self, index: u32) -> Option<Result<UdpHandle, u32>> {
+        let found = self.sockets.first_from(index)?;
+        let handle = |index| UdpHandle { generation: self.sockets.generation(index), index };
+        Some(found.map(|(index, _)| handle(index)))
+    }
+
+    /// Returns the bytes of a socket's datagrams that wait to be received, and of those that wait to leave.
+    pub fn queued(&self, handle: UdpHandle) -> Option<(usize, usize)> {
+        let socket = self.socket(handle)?;
+        Some((socket.received.held(), socket.unsent))
+    }
+
     /// Iterates over the sockets, with their local endpoint and their peer, if connected. Visits
     /// all places.
     pub fn iter(&self) -> impl Iterator<Item = Ends> {

@@ -24,6 +24,7 @@ mod fragments;
 mod hostile;
 mod hostile_bursts;
 mod icmp;
+mod listing;
 mod loopback;
 mod metrics;
 mod mtu;

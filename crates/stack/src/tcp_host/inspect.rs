@@ -88,7 +88,7 @@ impl StateCounts {
         SocketState::ALL.into_iter().zip(self.0)
     }
 
-    const fn add(&mut self, state: SocketState, count: usize) {
+    pub(crate) const fn add(&mut self, state: SocketState, count: usize) {
         self.0[state as usize] += count;
     }
 }
@@ -207,7 +207,7 @@ impl Records {
     }
 }
 
-fn socket_state(state: State) -> Option<SocketState> {
+pub(crate) fn socket_state(state: State) -> Option<SocketState> {
     Some(match state {
         State::SynSent => SocketState::SynSent,
         State::SynReceived => SocketState::SynReceived,

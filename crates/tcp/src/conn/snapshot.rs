@@ -101,6 +101,8 @@ pub struct Snapshot {
     /// The most bytes that may wait to be sent for the first time: what was set, or a share while many wait;
     /// `None`: what the send buffer holds.
     pub unsent_most: Option<u32>,
+    /// The time for which what keeps the sender from sending more ([`Tally::limit`]) has held.
+    pub limit_held: Duration,
     /// Counts since the connection began.
     pub tally: Tally,
     /// Counts of retransmissions and time-outs, and other rare ones.
@@ -186,6 +188,7 @@ impl Connection {
                 .cold
                 .unsent_low_water()
                 .or_else(|| self.transfer.tcb.sender.share()),
+            limit_held: self.transfer.tcb.stats.tally.limit_held(now),
             tally: self.transfer.tcb.stats.tally.until(now),
             info_counts: self
                 .transfer

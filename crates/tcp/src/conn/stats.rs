@@ -147,6 +147,11 @@ impl Tally {
         self.limit
     }
 
+    /// The time for which the limit has held, to a millisecond.
+    pub(super) fn limit_held(&self, now: Instant) -> Duration {
+        Duration::from_millis(self.limit_millis(now.tick()).into())
+    }
+
     /// Milliseconds for which what is under way kept the sender from sending more.
     pub(super) const fn network_limited(&self) -> u32 {
         self.network_limited

@@ -46,16 +46,16 @@ pub struct TimerFinding {
     pub path_doubted: bool,
 }
 
-/// The purpose of a deadline that ran out.
+/// The purpose of a deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Purpose {
+pub enum TimerPurpose {
     /// The peer did not answer what was sent.
     Sender(SendTimer),
     /// Acknowledge received text (RFC 9293 3.8.6.3).
     DelayedAck,
     /// The peer was silent for long (RFC 9293 3.8.4).
     KeepAlive,
-    /// No application waits for the FIN that the peer does not send.
+    /// Give up waiting for the FIN that the peer does not send, because the application closed.
     FinWait2,
 }
 
@@ -115,16 +115,36 @@ impl Connection {
         self.transfer.timers.next()
     }
 
+    /// The deadlines that run, the sender's first, with their purposes.
+    pub fn deadlines(&self) -> [Option<(TimerPurpose, Instant)>; 3] {
+        let timers = &self.transfer.timers;
+        let running = |at: Instant, purpose| (at != Instant::NEVER).then_some((purpose, at));
+        [
+            running(timers.sender, TimerPurpose::Sender(self.transfer.tcb.sender.timer())),
+            running(timers.ack, TimerPurpose::DelayedAck),
+            self.purpose_of_life().and_then(|purpose| running(timers.life, purpose)),
+        ]
+    }
+
+    /// The number of times in a row that the deadline of this purpose ran out without an answer.
+    pub fn unanswered(&self, purpose: TimerPurpose) -> u8 {
+        match purpose {
+            TimerPurpose::KeepAlive => self.transfer.keep_alive_probes,
+            TimerPurpose::Sender(_) => self.transfer.tcb.sender.attempts(),
+            TimerPurpose::DelayedAck | TimerPurpose::FinWait2 => 0,
+        }
+    }
+
     /// Time passed: whatever is due happens. Returns what that tells of path and peer.
     pub fn on_deadline(&mut self, cx: &mut Context) -> TimerFinding {
         let mut finding = TimerFinding::default();
         // Each is stopped before what follows from it, which may arm it again.
         if take_due(&mut self.transfer.timers.ack, cx.now) {
-            self.on_timer(cx, Purpose::DelayedAck, &mut finding);
+            self.on_timer(cx, TimerPurpose::DelayedAck, &mut finding);
         }
         if take_due(&mut self.transfer.timers.sender, cx.now) {
             let timer = self.transfer.tcb.sender.timer();
-            self.on_timer(cx, Purpose::Sender(timer), &mut finding);
+            self.on_timer(cx, TimerPurpose::Sender(timer), &mut finding);
         }
         if take_due(&mut self.transfer.timers.life, cx.now)
             && let Some(purpose) = self.purpose_of_life()
@@ -141,13 +161,13 @@ impl Connection {
     }
 
     /// The table's last column.
-    fn on_timer(&mut self, cx: &mut Context, purpose: Purpose, finding: &mut TimerFinding) {
+    fn on_timer(&mut self, cx: &mut Context, purpose: TimerPurpose, finding: &mut TimerFinding) {
         match purpose {
-            Purpose::DelayedAck => {
+            TimerPurpose::DelayedAck => {
                 cx.counters.delayed_acks += 1;
                 self.transfer.tcb.receiver.owe_ack();
             }
-            Purpose::Sender(SendTimer::Retransmission) => {
+            TimerPurpose::Sender(SendTimer::Retransmission) => {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
                     self.transfer.tcb.count_timeout(cx);
@@ -162,17 +182,17 @@ impl Connection {
                     self.transfer.tcb.sender.on_retransmission_timeout(&path, queue);
                 }
             }
-            Purpose::Sender(SendTimer::Persist) => {
+            TimerPurpose::Sender(SendTimer::Persist) => {
                 if self.counts_as_attempt(cx) {
                     self.transfer.tcb.sender.on_persist_timeout();
                 }
             }
-            Purpose::Sender(SendTimer::SynAgain) => {
+            TimerPurpose::Sender(SendTimer::SynAgain) => {
                 let queue =
                     self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
                 self.transfer.tcb.sender.on_syn_again(queue);
             }
-            Purpose::Sender(SendTimer::Reordering) => {
+            TimerPurpose::Sender(SendTimer::Reordering) => {
                 let path = self.transfer.path(cx);
                 let queue =
                     self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
@@ -181,18 +201,18 @@ impl Connection {
                 // RFC 8985 8: while this timer ran, the retransmission timer did not.
                 self.transfer.rearm_retransmission(cx);
             }
-            Purpose::Sender(SendTimer::LossProbe) => self.transfer.on_probe_timeout(cx),
-            Purpose::Sender(SendTimer::Forget) => {
+            TimerPurpose::Sender(SendTimer::LossProbe) => self.transfer.on_probe_timeout(cx),
+            TimerPurpose::Sender(SendTimer::Forget) => {
                 let queue =
                     self.transfer.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
                 self.transfer.tcb.sender.on_forget(queue);
             }
-            Purpose::KeepAlive => {
+            TimerPurpose::KeepAlive => {
                 if self.transfer.probe_liveness(cx) {
                     self.time_out(cx);
                 }
             }
-            Purpose::FinWait2 => {
+            TimerPurpose::FinWait2 => {
                 cx.counters.abort_on_linger += 1;
                 self.end(cx, CloseReason::TimedOut);
             }
@@ -200,15 +220,15 @@ impl Connection {
     }
 
     /// The purpose of the last deadline, in the state that the connection is in by now.
-    fn purpose_of_life(&self) -> Option<Purpose> {
+    fn purpose_of_life(&self) -> Option<TimerPurpose> {
         match self.transfer.tcb.state {
             State::FinWait2 if self.transfer.tcb.flags.has(Flags::ORPHAN) => {
-                Some(Purpose::FinWait2)
+                Some(TimerPurpose::FinWait2)
             }
             _ if self.transfer.tcb.flags.has(Flags::KEEP_ALIVE)
                 && self.transfer.tcb.may_be_probed() =>
             {
-                Some(Purpose::KeepAlive)
+                Some(TimerPurpose::KeepAlive)
             }
             _ => None,
         }

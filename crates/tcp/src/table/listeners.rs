@@ -161,6 +161,12 @@ impl Listeners {
         any.into_iter().chain(self.at_places())
     }
 
+    /// The first listener at `index` or above, open or not; `Err(next)` says where to go on
+    /// ([`Slab::first_from`]).
+    pub fn first_from(&self, index: u32) -> Option<Result<(u32, &Listener), u32>> {
+        self.listeners.first_from(index)
+    }
+
     fn at_places(&self) -> impl Iterator<Item = &Listener> {
         self.places.iter().filter_map(|((_, addr), index)| {
             // One of two families stands in two places.

@@ -99,6 +99,15 @@ impl SynCache {
         self.entries.first_from(index)
     }
 
+    /// The time until the SYN-ACK of an entry goes again, or the entry expires.
+    pub fn time_left(&self, index: u32, now: Instant) -> Option<Duration> {
+        let entry = self.entries.get(index)?;
+        let level = if entry.is_held() { HELD } else { usize::from(entry.retries) };
+        let due = entry.since.raw().wrapping_add(self.levels.get(level)?.time_out);
+        let left = due.wrapping_sub(now.tick().raw()).cast_signed();
+        Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
+    }
+
     /// The number of there are.
     pub const fn len(&self) -> usize {
         self.entries.len()

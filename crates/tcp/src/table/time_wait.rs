@@ -346,6 +346,35 @@ impl TimeWaits {
         Some(Instant::from_millis(now.as_nanos() / 1_000_000 + u64::from(left)))
     }
 
+    /// The first record of a class whose index is `index` or a later one, searching at most 256 places: a
+    /// step of a walk that is spread over many calls. `Err(next)` is where to continue; `None`: the class
+    /// has no more. [`TimeWaits::first_of`] is where a walk begins.
+    pub fn first_from(&self, index: u32) -> Option<Result<(u32, &TimeWait), u32>> {
+        let ring = index & !NUMBER_MASK;
+        let found = self.rings.get(ring_of(index))?.first_from(index & NUMBER_MASK)?;
+        Some(match found {
+            Ok((number, record)) => Ok((ring | number, record)),
+            Err(next) => Err(ring | next),
+        })
+    }
+
+    /// The index at which a walk over the records of a class begins.
+    pub fn first_of(&self, class: PathClass) -> u32 {
+        let first = self.rings[class as usize].front().map_or(0, |(number, _)| number);
+        ((class as u32) << NUMBER_BITS) | first
+    }
+
+    /// The index behind `index`, in the same class.
+    pub const fn index_after(index: u32) -> u32 {
+        (index & !NUMBER_MASK) | ((index + 1) & NUMBER_MASK)
+    }
+
+    /// Milliseconds until the 2 MSL of the record at `index` are over.
+    pub fn millis_left(&self, index: u32, now: Instant, lifetimes: &Lifetimes) -> Option<u32> {
+        let age = now.tick().millis_since(self.get(index)?.entered);
+        Some((lifetimes.millis(Self::class(index)?) + 1).saturating_sub(age))
+    }
+
     /// The number of records there are.
     pub fn len(&self) -> usize {
         self.rings.iter().map(Ring::len).sum()

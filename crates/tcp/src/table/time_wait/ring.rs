@@ -116,6 +116,25 @@ impl Ring {
         Some((self.head, self.get(self.head)?))
     }
 
+    /// The first record at `number` or behind it, looking at most at half a chunk, or past a block without
+    /// records: a step of a walk that is spread over many calls. `Err(next)` is where to continue.
+    pub(super) fn first_from(&self, number: u32) -> Option<Result<(u32, &TimeWait), u32>> {
+        let span = self.tail.wrapping_sub(self.head) & NUMBER_MASK;
+        // The records before the head have gone.
+        let is_gone = number.wrapping_sub(self.head) & NUMBER_MASK > span;
+        let number = if is_gone { self.head } else { number };
+        let left = self.tail.wrapping_sub(number) & NUMBER_MASK;
+        if left == 0 {
+            return None;
+        }
+        let has_records = self.blocks.get(self.block_index(number)).is_some_and(Option::is_some);
+        let step = if has_records { CHUNK as u32 / 2 } else { BLOCK };
+        let until = ((number | (step - 1)) + 1).min(number + left);
+        let mut numbers = (number..until).filter(|_| has_records);
+        let found = numbers.find_map(|number| Some((number, self.get(number)?)));
+        Some(found.ok_or(until & NUMBER_MASK))
+    }
+
     #[inline(always)]
     pub(super) fn remove(&mut self, number: u32) -> Option<TimeWait> {
         let (record, next) = self.take(number)?;
