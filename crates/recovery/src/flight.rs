@@ -48,10 +48,9 @@ pub struct Delivered {
     pub bytes: u64,
     /// Of what was sent once, the transmission that was the last to leave.
     pub once: Option<Transmission>,
-    /// When the first to leave of it was sent, unless something that was sent again arrived with it, for
-    /// which it may have waited (RFC 6298 3).
+    /// Of what was sent once, when the first to leave was sent.
     pub once_first: Option<Instant>,
-    /// Something of it was sent again.
+    /// Something of it was sent again. Without SACK the rest may have waited for that (RFC 6298 3).
     pub is_ambiguous: bool,
     /// The lowest offset of what was sent once.
     pub once_from: Option<u64>,
@@ -195,11 +194,12 @@ impl Flight {
 
     #[cold]
     fn repair(&mut self, range: Range<u64>, at: Instant) -> u64 {
-        let in_flight = self.pipe();
-        if let Some(rates) = self.rates() {
-            rates.before_repair = Some(in_flight);
-        }
+        let before = self.pipe();
         self.holes().repair(range.clone(), at);
+        let repaired = self.pipe() - before;
+        if let Some(rates) = self.rates() {
+            rates.repaired = repaired;
+        }
         range.end - range.start
     }
 
@@ -241,6 +241,28 @@ impl Flight {
             rates.sent.drain(..gone);
         }
         delivered
+    }
+
+    /// Without SACK: a duplicate acknowledgment tells of a segment that arrived, beyond the first, and beyond `credit`
+    /// bytes behind that. Which one is not known: the next is taken for it. Returns its bytes, 0 if there is none.
+    pub fn credit(&mut self, credit: u64) -> u64 {
+        let from = self.first_segment().end + credit;
+        let place = self.records.place(from);
+        let Some(sent) = self.records.sent.get(place) else { return 0 };
+        let segment = self.records.segment_from(place, from);
+        let transmission = (sent.at, segment.end);
+        if let Some(rates) = self.rates() {
+            let snapshot = rates.of(place);
+            rates.on_delivered(segment.end - from, [(transmission, snapshot)]);
+        }
+        segment.end - from
+    }
+
+    /// Of what was acknowledged last, `bytes` had been [credited](Flight::credit).
+    pub fn discount(&mut self, bytes: u64) {
+        if let Some(rates) = self.rates() {
+            rates.discount(bytes);
+        }
     }
 
     /// The peer names `range` as held, which lies between SND.UNA and SND.NXT. It is not listened to if it
@@ -312,16 +334,15 @@ impl Flight {
     }
 
     /// Takes a sample of the delivery for `range`, if it is sampled: the range has just been handed to
-    /// [`Flight::transmit`], which returned `again`.
+    /// [`Flight::transmit`], which returned `again`. `in_flight` bytes are out since.
     #[inline(never)]
-    pub fn sample(&mut self, range: &Range<u64>, again: u64, at: Instant) {
-        let after = self.pipe();
+    pub fn sample(&mut self, range: &Range<u64>, again: u64, in_flight: u32, at: Instant) {
         let records = self.records.sent.len();
         let Some(holes) = &mut self.holes else { return };
         let Some(rates) = &mut holes.rates else { return };
         let new = (range.end - range.start - again) as u32;
-        let before = rates.before_repair.take().unwrap_or_else(|| after.saturating_sub(new));
-        let snapshot = rates.on_sent(before, after, at);
+        let before = in_flight.saturating_sub(new + core::mem::take(&mut rates.repaired));
+        let snapshot = rates.on_sent(before, in_flight, at);
         if again > 0 {
             holes.repairs.set_snapshot(range.start, snapshot);
         }
@@ -334,23 +355,22 @@ impl Flight {
         }
     }
 
-    /// The application has no more to send than what is in flight.
-    pub fn note_app_limited(&mut self) {
-        let in_flight = self.pipe();
+    /// The application has no more to send than the `in_flight` bytes that are out.
+    pub fn note_app_limited(&mut self, in_flight: u32) {
         if let Some(rates) = self.rates() {
             rates.on_app_limited(in_flight);
         }
     }
 
     /// The sample of the acknowledgment that arrived `now`, once the flight knows of it. `min_rtt` is the least
-    /// round trip.
-    pub fn take_rate(&mut self, now: Instant, min_rtt: Option<Micros>) -> Option<Rate> {
-        self.rates()?.take(now, min_rtt)
+    /// round trip; `sack`: selective acknowledgments were negotiated.
+    pub fn take_rate(&mut self, now: Instant, min_rtt: Option<Micros>, sack: bool) -> Option<Rate> {
+        self.rates()?.take(now, min_rtt, sack)
     }
 
     /// Takes the report of the transmission that was judged lost first, of those not taken yet.
-    pub fn next_loss(&mut self) -> Option<LostText> {
-        self.rates()?.next_loss()
+    pub fn next_loss(&mut self, sack: bool) -> Option<LostText> {
+        Some(LostText { sack, ..self.rates()?.next_loss()? })
     }
 }
 

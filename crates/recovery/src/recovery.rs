@@ -141,14 +141,27 @@ impl Recovery {
         flight.end() > flight.una() && self.0.as_ref().is_some_and(|state| state.is_reduced(flight))
     }
 
-    /// Bytes that are thought to be in the network. Without SACK a segment of `mss` bytes left it for each
-    /// duplicate acknowledgment.
+    /// Bytes that are thought to be in the network. Without SACK a segment left it for each duplicate
+    /// acknowledgment.
     #[inline]
-    pub fn pipe(&self, flight: &Flight, mss: u32) -> u32 {
+    pub fn pipe(&self, flight: &Flight) -> u32 {
         match &self.0 {
             None => flight.pipe(),
-            Some(state) => state.pipe(flight, mss),
+            Some(state) => state.pipe(flight),
         }
+    }
+
+    /// Bytes behind something missing that the peer is known to hold: those that it named, or of which duplicates
+    /// told.
+    #[inline]
+    pub fn held(&self, flight: &Flight) -> u32 {
+        self.0.as_ref().map_or(0, |state| state.held(flight))
+    }
+
+    /// Bytes of these of which duplicates told, without SACK.
+    #[inline]
+    pub fn credit(&self) -> u32 {
+        self.0.as_ref().map_or(0, |state| state.credit())
     }
 
     /// Segments that the peer is known to hold: those that it named, or as many as duplicates came.

@@ -26,6 +26,7 @@ pub use paths::paths;
 mod bbr;
 mod full;
 mod grid;
+mod no_sack;
 mod paths;
 mod patterns;
 mod reorder;

@@ -2,8 +2,7 @@
 //!
 //! `model.rs` has what is known of the path, `control.rs` the pacing rate and cwnd, `states.rs` the tactics, and
 //! `losses.rs` how losses bound them. Names are the draft's, and a name in the doc of a function is that of the
-//! draft's pseudocode that it follows. `C.has_selective_acks` counts as true: without SACK, too, losses are judged by
-//! their share of what was in flight.
+//! draft's pseudocode that it follows.
 
 mod bandwidth;
 mod control;

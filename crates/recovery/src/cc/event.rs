@@ -97,6 +97,9 @@ pub struct Rate {
     pub in_flight: u32,
     /// Bytes that were judged lost since then.
     pub lost: u32,
+    /// Selective acknowledgments were negotiated. Without them one loss in a round trip is found, however many there
+    /// are, and bytes that arrived are estimated by duplicate acknowledgments (RFC 6937 2).
+    pub sack: bool,
 }
 
 /// A transmission that was judged lost, or a part of one.
@@ -110,6 +113,8 @@ pub struct LostText {
     pub lost: u32,
     /// True if the application limited the sender when it left.
     pub app_limited: bool,
+    /// Selective acknowledgments were negotiated.
+    pub sack: bool,
 }
 
 /// The phase of recovery.

@@ -63,8 +63,8 @@ pub(super) struct Rates {
     app_limited: Option<u64>,
     /// Of what the acknowledgment under way tells of, the transmission that was the last to leave.
     newest: Option<(Transmission, Snapshot)>,
-    /// Bytes that were in flight before a repair left which is not sampled yet.
-    pub(super) before_repair: Option<u32>,
+    /// Bytes that are in flight again by a repair that is not sampled yet.
+    pub(super) repaired: u32,
     /// Transmissions that were judged lost, until their reports are taken.
     losses: VecDeque<LostText>,
 }
@@ -80,7 +80,7 @@ impl Rates {
             first_at: Instant::ZERO,
             app_limited: None,
             newest: None,
-            before_repair: None,
+            repaired: 0,
             losses: VecDeque::new(),
         }
     }
@@ -121,6 +121,11 @@ impl Rates {
         }
     }
 
+    /// So many bytes were counted before.
+    pub(super) const fn discount(&mut self, bytes: u64) {
+        self.delivered = self.delivered.saturating_sub(bytes);
+    }
+
     /// `bytes` of a transmission were judged lost.
     pub(super) fn on_lost(&mut self, bytes: u64, of: Snapshot) {
         self.lost += bytes;
@@ -130,6 +135,7 @@ impl Rates {
                 in_flight: of.in_flight(),
                 lost: (self.lost as u32).wrapping_sub(of.lost),
                 app_limited: of.is_app_limited(),
+                sack: true,
             });
         }
     }
@@ -158,7 +164,12 @@ impl Rates {
     }
 
     /// The sample of an acknowledgment that arrived `now`, if something arrived that gives one.
-    pub(super) fn take(&mut self, now: Instant, min_rtt: Option<Micros>) -> Option<Rate> {
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        min_rtt: Option<Micros>,
+        sack: bool,
+    ) -> Option<Rate> {
         // "Clear app-limited field if bubble is ACKed and gone."
         self.app_limited = self.app_limited.filter(|until| self.delivered <= *until);
         let ((at, _), snapshot) = self.newest.take()?;
@@ -181,6 +192,7 @@ impl Rates {
             total: self.delivered,
             in_flight: snapshot.in_flight(),
             lost: (self.lost as u32).wrapping_sub(snapshot.lost),
+            sack,
         })
     }
 

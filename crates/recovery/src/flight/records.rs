@@ -119,11 +119,14 @@ impl Records {
 
     /// The segment at SND.UNA, as it was sent.
     pub(super) fn first_segment(&self) -> Range<u64> {
-        let end = self
-            .sent
-            .front()
-            .map_or(self.una, |first| first.end.min(self.una + u64::from(first.mss.max(1))));
-        self.una..end
+        self.segment_from(0, self.una)
+    }
+
+    /// As much from `start` on of the transmission at `place` as a segment of it has at most.
+    pub(super) fn segment_from(&self, place: usize, start: u64) -> Range<u64> {
+        let sent = self.sent.get(place);
+        let end = sent.map_or(start, |sent| sent.end.min(start + u64::from(sent.mss.max(1))));
+        start..end
     }
 
     /// The last segment, as it was sent.

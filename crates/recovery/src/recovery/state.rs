@@ -15,7 +15,7 @@ use whimbrel_base::{Instant, Micros};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::{Acked, MtuProbeOutcome, Path, Reaction, RecoveryEvents};
-use crate::cc::{Ack, Control, Loss, Phase};
+use crate::cc::{Ack, Control, INITIAL_SEGMENTS, Loss, Phase, initial_cwnd};
 use crate::flight::Flight;
 pub(super) use frto::Frto;
 use loss_probe::Probe;
@@ -28,8 +28,10 @@ pub(super) struct State {
     phase: Phase,
     /// Acknowledgments in a row that named something new by SACK.
     sacks: u8,
-    /// Without SACK: duplicate acknowledgments, each of which tells of a segment that left the network.
+    /// Without SACK: duplicate acknowledgments in a row, up to the third.
     dup_acks: u8,
+    /// Without SACK: bytes behind SND.UNA that arrived, as duplicate acknowledgments tell.
+    credit: u64,
     /// New text goes before what is lost (RFC 5682 3.1, step 2b).
     prefers_new: bool,
     /// SND.NXT when the last recovery began.
@@ -57,11 +59,26 @@ impl State {
         self.phase
     }
 
-    /// Bytes that are thought to be in the network. Without SACK a segment of `mss` bytes left it for each
-    /// duplicate acknowledgment.
+    /// Bytes that are thought to be in the network. Without SACK a segment left it for each duplicate
+    /// acknowledgment; after a time-out they are among what is lost.
     #[inline]
-    pub(super) fn pipe(&self, flight: &Flight, mss: u32) -> u32 {
-        flight.pipe().saturating_sub(u32::from(self.dup_acks) * mss)
+    pub(super) fn pipe(&self, flight: &Flight) -> u32 {
+        match self.phase {
+            Phase::AfterTimeout => flight.pipe(),
+            _ => flight.pipe().saturating_sub(self.credit as u32),
+        }
+    }
+
+    /// Bytes behind something missing that the peer is known to hold.
+    #[inline]
+    pub(super) fn held(&self, flight: &Flight) -> u32 {
+        flight.sacked().bytes() as u32 + self.credit()
+    }
+
+    /// Bytes of these of which duplicates told, without SACK.
+    #[inline]
+    pub(super) const fn credit(&self) -> u32 {
+        self.credit as u32
     }
 
     /// True if new text goes before what is lost.
@@ -99,6 +116,7 @@ impl State {
             && !self.remembers()
             && self.mtu_probe.is_none()
             && self.dup_acks == 0
+            && self.credit == 0
             && !self.rack.is_widened()
             && self.recover.is_none_or(|recover| flight.una() > recover)
             && self.reduced.is_none_or(|end| flight.una() > end)
@@ -133,7 +151,10 @@ impl State {
 
     /// Reports an acknowledgment that lets no window grow.
     fn note_other_ack(&self, flight: &mut Flight, control: &mut Control<'_>, acked: &Acked) {
-        let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
+        // Without SACK, what arrives with a repair may have waited for it.
+        let waited = acked.delivered.is_ambiguous && !acked.path.sack;
+        let once = acked.delivered.once.filter(|_| !waited);
+        let trip = once.map(|(at, _)| acked.path.now.micros_since(at));
         control.on_other_ack(|| self.heard(flight, acked, trip.or(acked.rtt), 0));
     }
 
@@ -144,10 +165,10 @@ impl State {
             delivered,
             arrived: u32::try_from(acked.delivered.bytes).unwrap_or(u32::MAX),
             limited,
-            in_flight: self.pipe(flight, path.mss),
+            in_flight: self.pipe(flight),
             rtt,
             srtt: path.srtt.map_or_else(Micros::default, Micros::from),
-            rate: flight.take_rate(path.now, path.min_rtt),
+            rate: flight.take_rate(path.now, path.min_rtt, path.sack),
             phase: self.phase,
             mss: path.mss,
             slow_start,
@@ -161,20 +182,23 @@ impl State {
         control: &mut Control<'_>,
         acked: &Acked,
     ) -> (Reaction, RecoveryEvents) {
+        let mut acked = *acked;
+        if !acked.path.sack {
+            acked.delivered.bytes = self.estimate_delivery(flight, &acked);
+        }
         let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
         self.shortest = [self.shortest, trip].into_iter().flatten().min();
-        self.process_probe(flight, control, acked);
+        self.process_probe(flight, control, &acked);
         self.note_mtu_probe_arrival(flight);
-        self.note_duplicate(flight, acked);
+        self.note_duplicate(flight, &acked);
         if acked.path.sack {
-            self.rack.update(acked, flight.una());
-            self.note_reneging(flight, acked);
+            self.rack.update(&acked, flight.una());
+            self.note_reneging(flight, &acked);
         }
         // A loss that was none is taken back before its recovery can end, and before anything else is
         // judged: both would go by a phase and a window that hold no longer.
-        let undone = self.undo_spurious(flight, control, acked);
+        let undone = self.undo_spurious(flight, control, &acked);
         // What seemed lost was late: RACK waits for its like from this acknowledgment on.
-        let mut acked = *acked;
         acked.path.reorders |= undone == Some(Undone::Loss);
         let acked = &acked;
         self.end_recovery(flight, control, acked);
@@ -185,7 +209,7 @@ impl State {
         };
         let is_probe = lost && self.excuse_mtu_probe(flight);
         let lost = lost && !is_probe;
-        tell_losses(flight, control, acked.path.mss);
+        tell_losses(flight, control, &acked.path);
         let mut reaction = match undone {
             None if is_probe => Reaction::Repair,
             None => Reaction::None,
@@ -235,7 +259,7 @@ impl State {
             return;
         }
         if self.phase == Phase::Open {
-            (self.sacks, self.dup_acks) = (0, 0);
+            self.forget_duplicates();
             self.undo =
                 self.undo.filter(|undo| undo.until.is_none_or(|until| flight.una() <= until));
             return;
@@ -250,11 +274,14 @@ impl State {
         if self.phase == Phase::FastRecovery {
             let end = loss(flight, control, acked.path.mss);
             control.on_recovered(&end);
+            if !acked.path.sack {
+                bound_burst(flight, control, acked.path.mss);
+            }
         }
         self.rack.on_recovered();
         self.phase = Phase::Open;
         (self.frto, self.prefers_new) = (None, false);
-        (self.sacks, self.dup_acks) = (0, 0);
+        self.forget_duplicates();
     }
 
     fn begin_fast_recovery(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
@@ -263,7 +290,8 @@ impl State {
         } else {
             self.events.reno_recovery = true;
         }
-        self.begin(flight, control, &acked.path, acked.delivered.bytes);
+        let named = if acked.path.sack { acked.delivered.bytes } else { 0 };
+        self.begin(flight, control, &acked.path, named);
     }
 
     fn begin(&mut self, flight: &Flight, control: &mut Control<'_>, path: &Path, delivered: u64) {
@@ -282,17 +310,8 @@ impl State {
         if control.sets_cwnd_in_recovery() {
             return;
         }
-        let Path { sack, mss, .. } = acked.path;
-        let pipe = self.pipe(flight, mss);
-        let delivered = match acked.delivered.bytes {
-            // RFC 6937 2: "In recovery without SACK, DeliveredData is estimated to be 1 SMSS on duplicate
-            // acknowledgements".
-            0 if acked.is_duplicate && !sack => u64::from(mss),
-            bytes if sack => bytes,
-            bytes => bytes.saturating_sub(u64::from(self.dup_acks) * u64::from(mss)),
-        };
-        let ssthresh = control.window.ssthresh;
-        control.window.cwnd = self.prr.on_ack(delivered, pipe, ssthresh, is_safe);
+        let (pipe, ssthresh) = (self.pipe(flight), control.window.ssthresh);
+        control.window.cwnd = self.prr.on_ack(acked.delivered.bytes, pipe, ssthresh, is_safe);
     }
 
     /// Marks segments that exceed the path's MTU as lost, which is no sign of congestion. Duplicate
@@ -305,9 +324,20 @@ impl State {
 }
 
 /// Reports each transmission that was judged lost, to an algorithm that asks for that.
-fn tell_losses(flight: &mut Flight, control: &mut Control<'_>, mss: u32) {
-    while let Some(lost) = flight.next_loss() {
-        control.on_lost(&lost, mss);
+fn tell_losses(flight: &mut Flight, control: &mut Control<'_>, path: &Path) {
+    while let Some(lost) = flight.next_loss(path.sack) {
+        control.on_lost(&lost, path.mss);
+    }
+}
+
+/// A recovery without SACK ends. RFC 6582 3.2 step 3: "the implementation is encouraged to take measures to avoid a
+/// possible burst of data, in case the amount of data outstanding in the network is much less than the new congestion
+/// window allows." One acknowledgment may cover much more than the window, so slow start leads from an initial window
+/// beyond what is in flight to ssthresh.
+fn bound_burst(flight: &Flight, control: &mut Control<'_>, mss: u32) {
+    if !control.sets_cwnd_in_recovery() {
+        let most = flight.pipe().saturating_add(initial_cwnd(mss, INITIAL_SEGMENTS));
+        control.window.cwnd = control.window.cwnd.min(most);
     }
 }
 

@@ -185,6 +185,39 @@ mod without_sack {
     }
 
     #[test]
+    fn hundreds_of_duplicates_each_take_a_segment_out_of_the_pipe() {
+        let mut sender = Sender::without_sack(600).and_more(1_000);
+        let sent: Vec<_> = (0..599).flat_map(|_| sender.hear(Ack::default())).collect();
+        assert_eq!((sender.window.ssthresh, sender.pipe()), (300 * MSS, 300 * MSS));
+        assert_eq!(sender.recovery.held(&sender.flight), 599 * MSS);
+        assert_eq!(sent.iter().filter(|segment| **segment >= 600).count(), 299, "and the hole");
+    }
+
+    #[test]
+    fn duplicates_count_for_no_more_than_is_behind_the_hole() {
+        let mut sender = Sender::without_sack(10);
+        let _ = (0..200).map(|_| sender.hear(Ack::default())).collect::<Vec<_>>();
+        assert_eq!(sender.recovery.held(&sender.flight), 9 * MSS);
+        assert_eq!(sender.pipe(), MSS, "the repair");
+        let _ = sender.hear(Ack::to(10));
+        assert_eq!((sender.recovery.is_none(), sender.pipe()), (false, 0));
+        sender.text_end += u64::from(MSS);
+        let _ = sender.send();
+        let _ = sender.hear(Ack::to(11));
+        assert!(sender.recovery.is_none(), "{:?}", sender.recovery);
+    }
+
+    #[test]
+    fn recovery_that_ends_with_little_in_flight_sends_no_burst() {
+        let mut sender = Sender::without_sack(100);
+        let _ = (0..99).map(|_| sender.hear(Ack::default())).collect::<Vec<_>>();
+        sender.text_end += 100 * u64::from(MSS);
+        sender.pass(100);
+        assert_eq!(sender.hear(Ack::to(100)).len(), 10);
+        assert_eq!((sender.window.cwnd, sender.window.ssthresh), (10 * MSS, 50 * MSS));
+    }
+
+    #[test]
     fn duplicates_of_the_window_that_was_recovered_begin_nothing() {
         let mut sender = Sender::without_sack(10).and_more(10);
         let _ = (0..3).map(|_| sender.hear(Ack::default())).collect::<Vec<_>>();

@@ -63,24 +63,22 @@ impl SendQueue {
         all: Option<u32>,
     ) {
         if self.flight.is_sampled() {
-            self.flight.sample(range, repaired, sent.now);
+            self.flight.sample(range, repaired, sent.in_flight, sent.now);
             if let Some(cwnd) = all {
-                self.note_all_sent(cwnd, sent.mss);
+                self.note_all_sent(cwnd);
             }
         }
     }
 
-    /// Notes for samples of the delivery rate that all was sent, in segments of `mss` bytes: unless `cwnd` is full,
-    /// the application limits the sender.
+    /// Notes for samples of the delivery rate that all was sent: unless `cwnd` is full, the application limits the
+    /// sender.
     #[inline(never)]
-    pub fn note_all_sent(&mut self, cwnd: u32, mss: u32) {
+    pub fn note_all_sent(&mut self, cwnd: u32) {
         // draft-ietf-ccwg-bbr, CheckIfApplicationLimited: "if (NoUnsentData() && C.pending_transmissions == 0 &&
         // C.inflight < C.cwnd && C.lost_out <= C.retrans_out)"
-        if self.flight.is_sampled()
-            && !self.flight.has_lost()
-            && self.recovery.pipe(&self.flight, mss) < cwnd
-        {
-            self.flight.note_app_limited();
+        let in_flight = self.recovery.pipe(&self.flight);
+        if self.flight.is_sampled() && !self.flight.has_lost() && in_flight < cwnd {
+            self.flight.note_app_limited(in_flight);
         }
     }
 

@@ -151,7 +151,7 @@ impl Sender {
     #[inline]
     pub fn pipe(&self, queue: Option<&SendQueue>) -> u32 {
         match queue {
-            Some(queue) => queue.recovery.pipe(&queue.flight, u32::from(self.mss)),
+            Some(queue) => queue.recovery.pipe(&queue.flight),
             None => self.seq.in_flight(),
         }
     }

@@ -7,8 +7,8 @@ use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::tunables::BufferPolicy;
 
 use super::{
-    ALGORITHMS, Figure, Goal, Line, PathEvents, Seeds, Unit, bbr, jain, link, patterns, plan,
-    reorder, repairs, whole,
+    ALGORITHMS, Figure, Goal, Line, PathEvents, Seeds, Unit, bbr, jain, link, no_sack, patterns,
+    plan, reorder, repairs, whole,
 };
 use crate::path::{Captured, GoOn, PathPlan};
 
@@ -25,6 +25,7 @@ pub fn paths() -> Vec<Line> {
     lines.extend(patterns::lines());
     lines.extend(reorder::lines());
     lines.extend(bbr::lines());
+    lines.extend(no_sack::lines());
     lines
 }
 

@@ -17,7 +17,9 @@ impl Bbr {
     /// HandleLostPacket().
     pub(super) fn handle_lost_text(&mut self, window: &mut Window, lost: &LostText) {
         self.note_loss(window);
-        if self.is_bw_probe_sample && Self::is_inflight_too_high(lost.lost, lost.in_flight) {
+        if self.is_bw_probe_sample
+            && Self::is_inflight_too_high(lost.lost, lost.in_flight, lost.sack)
+        {
             self.handle_inflight_too_high(window, inflight_at_loss(lost), lost.app_limited);
         }
     }

@@ -203,9 +203,11 @@ impl Bbr {
         self.bdp(self.bw()).map_or(window.cwnd, |bdp| bdp.min(window.cwnd))
     }
 
-    /// IsInflightTooHigh(): more than BBR.LossThresh of it is lost.
-    pub(super) fn is_inflight_too_high(lost: u32, tx_in_flight: u32) -> bool {
+    /// IsInflightTooHigh(): more than BBR.LossThresh of it is lost, or anything where one loss in a round trip is all
+    /// that can be found.
+    pub(super) fn is_inflight_too_high(lost: u32, tx_in_flight: u32, sack: bool) -> bool {
         u64::from(lost) * 100 > u64::from(tx_in_flight) * u64::from(LOSS_THRESH)
+            || lost > 0 && !sack
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Sample {
     pub(super) smss: u32,
     /// In fast recovery.
     pub(super) in_fast_recovery: bool,
+    /// C.has_selective_acks.
+    pub(super) sack: bool,
 }
 
 impl Bbr {
@@ -45,6 +47,7 @@ impl Bbr {
             inflight: ack.in_flight,
             smss: ack.mss,
             in_fast_recovery: ack.phase == crate::cc::Phase::FastRecovery,
+            sack: true,
         };
         if let Some(rate) = ack.rate {
             self.fill_sample(&mut sample, &rate);
@@ -64,6 +67,7 @@ impl Bbr {
         sample.delivered = rate.delivered as u32;
         sample.prior_delivered = Some(prior);
         (sample.tx_in_flight, sample.lost) = (rate.in_flight, rate.lost);
+        sample.sack = rate.sack;
         sample.is_app_limited = rate.app_limited || self.ignores_low_samples;
     }
 }

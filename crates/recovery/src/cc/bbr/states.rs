@@ -99,13 +99,19 @@ impl Bbr {
     /// CheckStartupHighLoss(). Of "discontiguous sequence ranges lost" each acknowledgment that reveals losses counts
     /// as one.
     fn check_startup_high_loss(&mut self, sample: &Sample) {
-        let is_high = self.state == State::Startup
+        let is_high = if sample.sack {
+            self.loss_round_start
+                && self.loss_events_in_round >= STARTUP_FULL_LOSS_COUNT
+                && Self::is_inflight_too_high(sample.lost, sample.tx_in_flight, true)
+        } else {
+            // "if any packet loss is detected during fast recovery"
+            self.loss_events_in_round > 0
+        };
+        if is_high
+            && self.state == State::Startup
             && !self.full_bw_reached
-            && self.loss_round_start
             && sample.in_fast_recovery
-            && self.loss_events_in_round >= STARTUP_FULL_LOSS_COUNT
-            && Self::is_inflight_too_high(sample.lost, sample.tx_in_flight);
-        if is_high {
+        {
             self.fill_pipe();
         }
     }
@@ -301,7 +307,7 @@ impl Bbr {
             return true;
         }
         // "Loss rate is safe. Adjust upper bounds upward."
-        if !Self::is_inflight_too_high(sample.lost, sample.tx_in_flight)
+        if !Self::is_inflight_too_high(sample.lost, sample.tx_in_flight, sample.sack)
             && self.inflight_longterm != INFINITY
         {
             self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight);

@@ -88,6 +88,25 @@ fn startup_ends_by_losses_in_a_round_trip() {
 }
 
 #[test]
+fn startup_ends_by_one_loss_without_sack() {
+    let queue = u64::from(PATH.product()) * 2;
+    let path = Path { queue, lost_of: 400, ..PATH };
+    let with_sack = Flow::new(path).run_to(State::Drain);
+    let mut flow = Flow::new(Path { sack: false, ..path });
+    let without = flow.run_to(State::Drain);
+    assert!(without < with_sack, "{without:?}, {with_sack:?}");
+    assert!(!flow.bbr.full_bw_now && flow.bbr.inflight_longterm != INFINITY);
+}
+
+#[test]
+fn any_loss_of_a_probe_is_too_much_without_sack() {
+    for sack in [true, false] {
+        assert_eq!(Bbr::is_inflight_too_high(MSS, 100 * MSS, sack), !sack);
+        assert!(!Bbr::is_inflight_too_high(0, 100 * MSS, sack));
+    }
+}
+
+#[test]
 fn application_that_sends_little_stays_in_startup() {
     let mut flow = Flow::new(Path { app_rate: Some(PATH.rate / 100), ..PATH });
     flow.run(4 * SECOND);

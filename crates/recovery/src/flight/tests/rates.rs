@@ -38,7 +38,8 @@ impl Sampled {
         for segment in segments {
             let range = segment * MSS..(segment + 1) * MSS;
             let again = self.flight.transmit(range.clone(), MSS as u16, now);
-            self.flight.sample(&range, again, now);
+            let in_flight = self.flight.pipe();
+            self.flight.sample(&range, again, in_flight, now);
             self.flight.check().expect("nothing is wrong");
         }
     }
@@ -55,7 +56,7 @@ impl Sampled {
 
     fn taken(&mut self) -> Option<Rate> {
         self.flight.check().expect("nothing is wrong");
-        self.flight.take_rate(self.instant(), Some(Micros::from_millis(10)))
+        self.flight.take_rate(self.instant(), Some(Micros::from_millis(10)), true)
     }
 
     /// Bytes, and milliseconds in which they arrived.
@@ -65,7 +66,7 @@ impl Sampled {
     }
 
     fn losses(&mut self) -> Vec<LostText> {
-        std::iter::from_fn(|| self.flight.next_loss()).collect()
+        std::iter::from_fn(|| self.flight.next_loss(true)).collect()
     }
 }
 
@@ -118,6 +119,28 @@ fn an_acknowledgment_of_nothing_new_gives_none() {
 }
 
 #[test]
+fn duplicate_acknowledgments_tell_of_the_rate_without_sack() {
+    let mut it = Sampled::new();
+    for segment in 0..10 {
+        it.at(segment * 10).send(segment..segment + 1);
+    }
+    // The first is lost. A duplicate comes for each of the others, 10 ms apart, as they left.
+    for segment in 1..10 {
+        assert_eq!(it.at(100 + segment * 10).flight.credit((segment - 1) * MSS), MSS);
+        let (delivered, interval) = Sampled::measured(it.taken());
+        assert_eq!((delivered, interval), (segment * MSS, 100 + segment as u32 * 10));
+    }
+    assert_eq!(it.flight.credit(9 * MSS), 0, "there is no more behind it");
+    it.flight.lose(0..MSS);
+    it.at(190).send(0..1);
+    it.flight.acknowledge(10 * MSS, &mut Delivered::default());
+    it.flight.discount(9 * MSS);
+    let rate = it.at(290).taken();
+    assert_eq!(Sampled::measured(rate), (MSS, 100));
+    assert_eq!(rate.map(|rate| rate.total), Some(10 * MSS));
+}
+
+#[test]
 fn a_repair_is_measured_from_when_it_left() {
     let mut it = Sampled::new();
     it.send(0..4);
@@ -141,6 +164,7 @@ fn lost_transmission_is_reported_with_its_snapshot() {
         in_flight: (in_flight * MSS) as u32,
         lost: (lost * MSS) as u32,
         app_limited: false,
+        sack: true,
     };
     assert_eq!(it.losses(), [lost(1, 1), lost(2, 2)]);
     it.flight.lose(0..2 * MSS);
@@ -166,7 +190,8 @@ fn what_was_too_big_for_the_path_is_no_loss() {
 fn application_limits_until_all_that_was_out_is_delivered() {
     let mut it = Sampled::new();
     it.send(0..2);
-    it.flight.note_app_limited();
+    let in_flight = it.flight.pipe();
+    it.flight.note_app_limited(in_flight);
     it.at(10).send(2..4);
     assert_eq!(it.at(100).ack(2).map(|rate| rate.app_limited), Some(false), "sent before");
     assert_eq!(it.at(110).ack(3).map(|rate| rate.app_limited), Some(true));
@@ -194,7 +219,8 @@ fn of_single_bytes_that_share_a_record_none_is_measured() {
     let now = it.instant();
     for byte in 0..3_000 {
         let again = it.flight.transmit(byte..byte + 1, 1, now);
-        it.flight.sample(&(byte..byte + 1), again, now);
+        let in_flight = it.flight.pipe();
+        it.flight.sample(&(byte..byte + 1), again, in_flight, now);
     }
     it.flight.check().expect("nothing is wrong");
     it.at(100).flight.acknowledge(3_000, &mut Delivered::default());

@@ -31,7 +31,9 @@ impl State {
     pub(in crate::recovery) fn segs_sacked(&self, flight: &Flight, mss: u32) -> u32 {
         let bytes = flight.sacked().bytes();
         let named = if bytes == 0 { 0 } else { u32::from(self.sacks) };
-        named.max(bytes.div_ceil(u64::from(mss.max(1))) as u32).max(u32::from(self.dup_acks))
+        named
+            .max(bytes.div_ceil(u64::from(mss.max(1))) as u32)
+            .max(self.credit.div_ceil(u64::from(mss.max(1))) as u32)
     }
 
     pub(super) fn reordering(&self, flight: &Flight, path: &Path) -> rack::Window {
@@ -44,33 +46,60 @@ impl State {
         }
     }
 
+    /// Without SACK: returns the bytes that an acknowledgment is the first to tell of. RFC 6937 2: "In recovery
+    /// without SACK, DeliveredData is estimated to be 1 SMSS on duplicate acknowledgements, and on a subsequent
+    /// partial or full ACK, DeliveredData is estimated to be the change in snd.una, minus 1 SMSS for each preceding
+    /// duplicate ACK." The segment that was missing is counted in any case, as in Linux.
+    pub(super) fn estimate_delivery(&mut self, flight: &mut Flight, acked: &Acked) -> u64 {
+        let Acked { delivered, path, .. } = acked;
+        if acked.advances {
+            let beyond = delivered.bytes.saturating_sub(path.mss.into()).min(self.credit);
+            self.credit -= beyond;
+            flight.discount(beyond);
+            return delivered.bytes - beyond;
+        }
+        if !acked.is_duplicate || !self.counts_duplicates(flight) {
+            return 0;
+        }
+        let bytes = flight.credit(self.credit);
+        self.credit += bytes;
+        bytes
+    }
+
+    /// Forgets the duplicates and the SACK blocks that were counted: a loss from now on is another.
+    pub(super) const fn forget_duplicates(&mut self) {
+        (self.sacks, self.dup_acks, self.credit) = (0, 0, 0);
+    }
+
+    /// True if a duplicate acknowledgment tells of a segment that arrived. RFC 3042 2 lets two new segments out for
+    /// those that begin no recovery, no more.
+    fn counts_duplicates(&self, flight: &Flight) -> bool {
+        match self.phase {
+            Phase::Open => u32::from(self.dup_acks) < DUP_THRESH - 1 || self.covers_more(flight),
+            Phase::FastRecovery => true,
+            Phase::AfterTimeout => false,
+        }
+    }
+
+    /// RFC 6582 3.2 step 2: "the Cumulative Acknowledgment field covers more than recover".
+    fn covers_more(&self, flight: &Flight) -> bool {
+        self.recover.is_none_or(|recover| flight.una() > recover)
+    }
+
     /// Without SACK: three duplicates tell of a loss, and in fast recovery whatever acknowledges a part.
     pub(super) fn count_duplicates(&mut self, flight: &mut Flight, acked: &Acked) -> bool {
         match self.phase {
             Phase::Open if acked.is_duplicate => {
-                self.dup_acks = self.dup_acks.saturating_add(1);
-                // RFC 6582 3.2 step 2: "the Cumulative Acknowledgment field covers more than recover"
-                let covers_more = self.recover.is_none_or(|recover| flight.una() > recover);
                 if u32::from(self.dup_acks) < DUP_THRESH {
+                    self.dup_acks += 1;
+                }
+                if u32::from(self.dup_acks) < DUP_THRESH || !self.covers_more(flight) {
                     return false;
                 }
-                if !covers_more {
-                    // RFC 3042 2 lets two new segments out, no more.
-                    self.dup_acks = 2;
-                    return false;
-                }
-            }
-            Phase::FastRecovery if acked.is_duplicate => {
-                self.dup_acks = self.dup_acks.saturating_add(1);
-                return false;
             }
             // What ends within a repair tells of no further loss: byte by byte, each acknowledgment would
             // have a segment sent again.
-            Phase::FastRecovery if acked.advances && !flight.first_is_repaired() => {
-                // RFC 6937 2: what duplicates told of is part of what is acknowledged now.
-                let acked = acked.text.div_ceil(acked.path.mss.max(1)).saturating_sub(1);
-                self.dup_acks = self.dup_acks.saturating_sub(acked.min(255) as u8);
-            }
+            Phase::FastRecovery if acked.advances && !flight.first_is_repaired() => {}
             _ => return false,
         }
         flight.lose(flight.first_segment());

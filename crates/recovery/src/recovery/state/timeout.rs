@@ -15,13 +15,13 @@ impl State {
         path: &Path,
     ) -> RecoveryEvents {
         let lost = self.detect_loss(flight, path) && !self.excuse_mtu_probe(flight);
-        tell_losses(flight, control, path.mss);
+        tell_losses(flight, control, path);
         if lost && self.phase == Phase::Open {
             self.events.sack_recovery = true;
             self.begin(flight, control, path, 0);
         }
         if self.phase == Phase::FastRecovery && !control.sets_cwnd_in_recovery() {
-            let (pipe, ssthresh) = (self.pipe(flight, path.mss), control.window.ssthresh);
+            let (pipe, ssthresh) = (self.pipe(flight), control.window.ssthresh);
             control.window.cwnd = self.prr.on_ack(0, pipe, ssthresh, false);
         }
         self.take_events()
@@ -53,7 +53,7 @@ impl State {
         control.on_rto(&Timeout { kind, in_flight, mss });
         let repair_end = flight.first_segment().end;
         flight.lose_on_timeout(until);
-        tell_losses(flight, control, path.mss);
+        tell_losses(flight, control, path);
         // RFC 6582 3.2 step 4: "After a retransmit timeout, record the highest sequence number transmitted
         // in the variable recover, and exit the fast recovery procedure if applicable."
         self.phase = Phase::AfterTimeout;

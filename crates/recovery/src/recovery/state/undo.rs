@@ -92,7 +92,7 @@ impl State {
         }
         (self.phase, self.recover) = (Phase::Open, Some(flight.una()));
         (self.undo, self.frto, self.prefers_new) = (None, None, false);
-        (self.sacks, self.dup_acks) = (0, 0);
+        self.forget_duplicates();
         Some(if was_timeout { Undone::Timeout } else { Undone::Loss })
     }
 

@@ -123,7 +123,7 @@ impl Sender {
     }
 
     pub(super) fn pipe(&self) -> u32 {
-        self.recovery.pipe(&self.flight, MSS)
+        self.recovery.pipe(&self.flight)
     }
 
     pub(super) fn transmit(&mut self, segment: u64) {

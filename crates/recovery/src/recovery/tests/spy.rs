@@ -67,9 +67,42 @@ fn it_hears_of_duplicates_without_sack() {
     for _ in 0..4 {
         let _ = sender.hear(Arrival::default());
     }
-    let phases: Vec<_> = take(&heard).into_iter().map(|(phase, ..)| phase).collect();
     let (open, recovery) = (Phase::Open, Phase::FastRecovery);
-    assert_eq!(phases, [open, open, recovery, recovery]);
+    let expected = [(open, MSS, 9), (open, MSS, 8), (recovery, MSS, 6), (recovery, MSS, 6)];
+    assert_eq!(take(&heard), expected.map(|(phase, arrived, out)| (phase, arrived, out * MSS)));
+}
+
+#[test]
+fn each_byte_arrives_once_without_sack() {
+    let (mut sender, heard) = sender(10, true);
+    sender.sack = false;
+    for _ in 0..7 {
+        let _ = sender.hear(Arrival::default());
+    }
+    sender.pass(100);
+    // The segments 0, 4 and 8 were lost.
+    for to in [4, 8, 10] {
+        let _ = sender.hear(Arrival::to(to));
+        sender.pass(100);
+    }
+    let arrived: Vec<_> = take(&heard).into_iter().map(|(_, arrived, _)| arrived / MSS).collect();
+    assert_eq!(arrived, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+}
+
+#[test]
+fn byte_of_which_a_duplicate_told_before_a_timeout_arrives_once() {
+    let (mut sender, heard) = sender(10, true);
+    sender.sack = false;
+    for _ in 0..4 {
+        let _ = sender.hear(Arrival::default());
+    }
+    let _ = sender.time_out(1);
+    sender.pass(100);
+    for to in [5, 10] {
+        let _ = sender.hear(Arrival::to(to));
+    }
+    let arrived: u32 = take(&heard).into_iter().map(|(_, arrived, _)| arrived).sum();
+    assert_eq!(arrived, 10 * MSS);
 }
 
 #[test]

@@ -236,3 +236,24 @@ fn another_algorithm_hears_of_losses_time_outs_and_pauses() {
     assert_eq!(heard.pauses, pauses + 1);
     assert_eq!(heard.timeouts[..2], [TimeoutKind::First, TimeoutKind::Repeated]);
 }
+
+#[test]
+fn text_behind_a_repair_without_sack_measures_no_round_trip() {
+    for timestamps in [true, false] {
+        let tunables = Tunables { sack: false, timestamps, ..Tunables::default() };
+        let mut pair = Pair::established(&tunables);
+        // Three segments of a window are lost, of which one is repaired in each round trip.
+        pair.lose = |number, flying| {
+            let lost = [30, 36, 42].contains(&number);
+            lost && !flying.text.is_empty()
+        };
+        let mut longest = Duration::ZERO;
+        for _ in 0..300 {
+            pair.write(Which::Client, &pattern(20_000));
+            pair.run_for(Duration::from_millis(1));
+            longest = longest.max(pair.client.connection.rtt().srtt().unwrap_or_default());
+        }
+        assert!(pair.client.cx.counters.fast_retrans >= 3);
+        assert!(longest < Duration::from_millis(25), "{longest:?}, timestamps: {timestamps}");
+    }
+}

@@ -58,7 +58,13 @@ fn a_sender_in_slow_start_is_never_limited_by_the_window() {
 
 #[test]
 fn what_the_peer_holds_behind_a_hole_leaves_room_for_more_text() {
-    let mut pair = Pair::established(&auto(true));
+    for sack in [true, false] {
+        leaves_room_behind_a_hole(sack);
+    }
+}
+
+fn leaves_room_behind_a_hole(sack: bool) {
+    let mut pair = Pair::established(&Tunables { sack, ..auto(true) });
     pair.delay = Duration::from_millis(20);
     stream(&mut pair, 180);
     // A byte never arrives, and all behind it does.
@@ -74,7 +80,8 @@ fn what_the_peer_holds_behind_a_hole_leaves_room_for_more_text() {
     }
     let client = &pair.client.connection;
     let (in_flight, cwnd) = (client.transfer.tcb.sender.unacknowledged(), client.cwnd());
-    assert!(pair.client.cx.counters.lost_retransmit > 0 && in_flight > 4 * cwnd, "{in_flight}");
+    assert_eq!(pair.client.cx.counters.lost_retransmit > 0, sack);
+    assert!(in_flight > 4 * cwnd, "{in_flight} with {cwnd}, SACK: {sack}");
     let pipe = client.transfer.tcb.sender.pipe(client.transfer.tcb.queue());
     assert!(pipe + 2 * u32::from(client.mss()) > cwnd, "{pipe} of {cwnd}");
 }

@@ -69,6 +69,11 @@ impl Transfer {
         let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let mut delivered = Delivered::default();
         let mut acked = self.tcb.sender.acknowledge(ack, numbers, queue, &mut delivered);
+        if losses == Losses::Possible && delivered.is_ambiguous && !self.tcb.flags.has(Flags::SACK)
+        {
+            // What was sent once may have waited for what was sent again, which the peer cannot tell.
+            delivered.once_first = None;
+        }
         acked.rtt = self.measure(cx, seg, &delivered, losses);
         if self.tcb.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
             cold_path();

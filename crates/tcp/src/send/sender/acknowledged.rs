@@ -137,7 +137,7 @@ impl Sender {
         let text = arrival.acked.map_or(0, |acked| acked.bytes);
         let unsent = self.has_unsent(Some(queue));
         if !unsent {
-            queue.note_all_sent(self.window.cwnd, self.mss.into());
+            queue.note_all_sent(self.window.cwnd);
         }
         let acked = Acked {
             advances: arrival.acked.is_some(),

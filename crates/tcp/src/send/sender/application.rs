@@ -47,7 +47,7 @@ impl Sender {
     #[inline]
     pub fn update_size(&mut self, range: SizeRange, queue: Option<&SendQueue>) {
         let window = self.window.cwnd.min(self.seq.wnd.get());
-        let held = queue.map_or(0, |queue| queue.flight.sacked().bytes() as u32);
+        let held = queue.map_or(0, |queue| queue.recovery.held(&queue.flight));
         self.size = window.saturating_mul(2).saturating_add(held).min(range.most).max(range.floor);
     }
 
@@ -149,7 +149,11 @@ impl Sender {
             Some(most) => self.unsent(queue) < most.div_ceil(2) && room > 0,
             None => {
                 let share = self.share().map_or(u32::MAX, |share| share / 2);
-                room >= (self.limit(bounds) / 3).min(self.drained_soon(queue)).min(share)
+                // Without SACK one repair leaves in a round trip, and what waits behind many would be more than two
+                // thirds.
+                let waits = queue.map_or(0, |queue| queue.recovery.credit());
+                let turns_over = self.limit(bounds).saturating_sub(waits);
+                room >= (turns_over / 3).min(self.drained_soon(queue)).min(share)
             }
         };
         if enough {

@@ -521,19 +521,27 @@ impl Sender {
     ) -> (u64, Sent) {
         let offsets = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
         let repaired = queue.flight.transmit(offsets, self.mss, cx.now);
-        if repaired > 0 || !queue.recovery.is_none() || self.flags.has(Flags::LOSS_PROBE) {
-            self.note_repair(cx, bytes, repaired, queue);
-        }
-        let in_flight = queue.flight.pipe();
+        let is_plain =
+            repaired == 0 && queue.recovery.is_none() && !self.flags.has(Flags::LOSS_PROBE);
+        let in_flight = match is_plain {
+            true => queue.flight.pipe(),
+            false => self.note_repair(cx, bytes, repaired, queue),
+        };
         let sent = Sent { now: cx.now, bytes, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
         (repaired, sent)
     }
 
     /// Notes that bytes left while something is missing, or was asked for: `repaired` of them not for the
-    /// first time.
+    /// first time. Returns the bytes in flight since.
     #[inline(never)]
-    fn note_repair(&mut self, cx: &mut Env, bytes: u32, repaired: u64, queue: &mut SendQueue) {
+    fn note_repair(
+        &mut self,
+        cx: &mut Env,
+        bytes: u32,
+        repaired: u64,
+        queue: &mut SendQueue,
+    ) -> u32 {
         queue.recovery.on_sent(bytes, repaired, cx.now);
         if repaired > 0 {
             match queue.recovery.phase() {
@@ -548,6 +556,7 @@ impl Sender {
             cx.counters.loss_probes += 1;
             queue.recovery.on_probe_sent(queue.flight.end(), repaired > 0);
         }
+        queue.recovery.pipe(&queue.flight)
     }
 
     /// Makes a probe of the range. It leaves SND.NXT where it is: if the window stays closed, the probe

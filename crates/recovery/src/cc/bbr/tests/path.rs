@@ -29,6 +29,8 @@ pub(super) struct Path {
     pub(super) ack_batch: Duration,
     /// Bytes per second that the application has to send; `None`: any.
     pub(super) app_rate: Option<u64>,
+    /// Selective acknowledgments were negotiated.
+    pub(super) sack: bool,
 }
 
 impl Path {
@@ -41,6 +43,7 @@ impl Path {
             lost_of: 0,
             ack_batch: Duration::ZERO,
             app_rate: None,
+            sack: true,
         }
     }
 
@@ -298,6 +301,7 @@ impl Flow {
             in_flight: packet.in_flight,
             lost: (self.lost - packet.lost) as u32,
             app_limited: packet.app_limited,
+            sack: self.path.sack,
         };
         self.bbr.on_lost(&mut self.window, &lost);
     }
@@ -314,6 +318,7 @@ impl Flow {
             total: self.delivered,
             in_flight: packet.in_flight,
             lost: (self.lost - packet.lost) as u32,
+            sack: self.path.sack,
         };
         (self.delivered_at, self.first_at) = (self.now, packet.sent);
         let rtt = Micros::from(self.now.since(packet.sent));
