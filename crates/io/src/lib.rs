@@ -43,6 +43,7 @@ pub mod descriptors;
 pub mod device;
 pub mod entropy;
 pub mod group;
+pub mod impaired;
 pub mod mem;
 #[cfg(target_os = "linux")]
 pub mod netlink;
@@ -101,6 +102,7 @@ pub use config::ConfigError;
 pub use dad::{AddressCheckError, DuplicateAddressDetection};
 pub use device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
+pub use impaired::{ImpairedDevice, ImpairedLinks};
 pub use mem::hub;
 pub use mem::{LinkHandle, MemEnd, MemWire, PacketVerdict};
 #[cfg(target_os = "linux")]

@@ -52,6 +52,14 @@ impl Netlink {
         self.send(request)
     }
 
+    /// Sets the number of segments that the kernel leaves to the interface to cut from one. With 1, each
+    /// packet is one.
+    pub fn set_most_segments(&mut self, index: u32, segments: u32) -> io::Result<()> {
+        let mut request = Request::link(index, 0);
+        request.attribute(IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes());
+        self.send(request)
+    }
+
     /// Gives an address to the interface, which is up, and returns when packets to it are
     /// delivered. There is no duplicate address detection, because the stack is the only other
     /// station on the link.
@@ -282,6 +290,7 @@ const DELIVERY_LIMIT: Duration = Duration::from_secs(5);
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_AF_SPEC: u16 = 26;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 
