@@ -36,7 +36,7 @@ needs! {
     /// Network namespaces may be made.
     Namespaces = "net-namespaces", privileged: true, "script run --against kernel, lab run --real";
     /// Users may make namespaces.
-    UserNamespaces = "user-namespaces", privileged: false, "run";
+    UserNamespaces = "user-namespaces", privileged: true, "run";
     /// Ports below 1,024 may be listened at.
     LowPorts = "low-ports", privileged: true, "serve -w kernel: at ports below 1024";
     /// Raw frames may be had.

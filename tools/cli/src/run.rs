@@ -15,10 +15,12 @@ use clap::Args;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use whimbrel_base::Instant;
 use whimbrel_io::process::{ProcessIds, fork};
+use whimbrel_io::tun::Offload;
 use whimbrel_io::{
-    Clock, DuplicateAddressDetection, PacketConfig, StackConfig, Stop, TunConfig, WireSpec,
-    entropy, stack,
+    AnyDevice, Clock, DuplicateAddressDetection, ImpairedDevice, ImpairedLinks, PacketConfig,
+    StackConfig, Stop, TunConfig, Waker, WireSpec, device, entropy, stack,
 };
+use whimbrel_link::{LinkConfig, LinkCounters};
 
 use crate::capture::{self, CaptureOption};
 use crate::failure::{Failure, warn};
@@ -31,6 +33,7 @@ use channel::{Channel, DeviceKind, Tag};
 use gateway::{Counts, Gateway, Parts};
 use inside::GATEWAY_END;
 use plan::{RunPlan, SummaryForm};
+use publish::Published;
 use session::Session;
 use stopped::PRIVILEGE;
 
@@ -42,6 +45,7 @@ mod init;
 mod inside;
 mod network;
 mod plan;
+mod publish;
 mod report;
 mod resolver;
 mod session;
@@ -59,6 +63,17 @@ pub(crate) struct Arguments {
         value_name = "PROGRAM"
     )]
     program: Vec<OsString>,
+    /// Properties of a path between the program and the stack, as in rate=10M,delay=40ms,loss=1%: every
+    /// key of -w mem:, in both directions, or with back.KEY=VALUE towards the program.
+    #[arg(long, value_name = "KEY=VALUE[,…]")]
+    link: Option<LinkConfig>,
+    /// Seed of that path's random losses and delays [default: from the system's entropy].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Lead a port of this machine, at 127.0.0.1 if no address is given, to the program's port IN; may
+    /// repeat. The program sees the client's address, or the gateway's for clients on this machine.
+    #[arg(short, long, value_name = "[ADDR:]OUT:IN[/udp]")]
+    publish: Vec<Published>,
     /// Lead 10.0.2.2, the gateway's address inside, to this machine's 127.0.0.1.
     #[arg(long)]
     host_loopback: bool,
@@ -68,9 +83,9 @@ pub(crate) struct Arguments {
     /// Congestion control of the program's own kernel.
     #[arg(long, value_name = "NAME")]
     inside_cc: Option<String>,
-    /// MTU of the program's interface, bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = TunConfig::DEFAULT_MTU, value_parser = quantity::whole::<u16>(1280..=65_520))]
-    mtu: u16,
+    /// MTU of the program's interface, bytes [default: that of --link, or 1500].
+    #[arg(long, value_name = "BYTES", value_parser = quantity::whole::<u16>(1280..=65_520))]
+    mtu: Option<u16>,
     /// After the program's end, deliver what its connections hold for at most this long.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = quantity::duration)]
     linger: Duration,
@@ -94,6 +109,8 @@ struct Outcome {
     counts: Counts,
     /// Drops of the stack, by reason.
     drops: Refusals,
+    /// The path from the program and the one to it, if there was one.
+    links: Option<[LinkCounters; 2]>,
     seconds: f64,
     exit_code: u8,
 }
@@ -207,7 +224,9 @@ impl Inside {
             entropy::secrets().map_err(Failure::run)?,
         );
         let (clock, stop) = (Clock::start(), Stop::new().map_err(Failure::run)?);
-        let mut shards = stack::open(&wire, config, clock, &stop)?;
+        let (devices, path) = open(plan, &wire, clock, &stop)?;
+        let wakers = vec![Waker::new().map_err(Failure::run)?];
+        let mut shards = stack::open_devices(devices, wakers, clock, config)?;
         if let Some(pcap) = &plan.pcap {
             shards = pcap.tap(shards, "run", None)?;
         }
@@ -217,10 +236,11 @@ impl Inside {
             destinations: plan.destinations.clone(),
             session,
             device: input,
+            path: path.clone(),
             linger: plan.linger,
             stop: stop.clone(),
         };
-        let gateway = Gateway::new(&mut shard.shard, parts)?;
+        let gateway = Gateway::new(&mut shard.shard, &plan.publish, parts)?;
         gateway.start_program();
         let mut worker = shard.worker(gateway);
         worker.run(&stop)?;
@@ -230,24 +250,47 @@ impl Inside {
         let (drops, ended) = (Refusals::of(&shard), session.finish());
         let seconds = clock.now().since(Instant::ZERO).as_secs_f64();
         let exit_code = ended.code();
-        Ok((ended, Outcome { counts, drops, seconds, exit_code }))
+        let links = path.map(|path| {
+            let [to, from] = path.counters();
+            [from, to]
+        });
+        Ok((ended, Outcome { counts, drops, links, seconds, exit_code }))
     }
 }
 
 /// The gateway's end of the wire.
 fn wire(plan: &RunPlan, kind: DeviceKind, device: OwnedFd) -> Result<WireSpec, Failure> {
     let addresses = plan.inside.network.gateway();
+    // Each packet crosses a path by itself.
+    let offload = if plan.inside.is_cut { Offload::Off } else { Offload::On };
     Ok(match kind {
         DeviceKind::Tun => {
             let config = TunConfig::from_fd(device, addresses).map_err(Failure::run)?;
-            WireSpec::Tun(config.with_mtu(plan.inside.mtu).map_err(Failure::run)?)
+            let config = config.with_mtu(plan.inside.mtu).map_err(Failure::run)?;
+            WireSpec::Tun(config.with_offload(offload))
         }
         DeviceKind::Packet => {
             let config = PacketConfig::new(GATEWAY_END, addresses).map_err(Failure::run)?;
-            let config = config.with_dad(DuplicateAddressDetection::Off);
+            let config = config.with_dad(DuplicateAddressDetection::Off).with_offload(offload);
             WireSpec::Packet(config.with_socket(device).map_err(Failure::run)?)
         }
     })
+}
+
+/// The device of the wire, behind a path if there is to be one.
+fn open(
+    plan: &RunPlan,
+    wire: &WireSpec,
+    clock: Clock,
+    stop: &Stop,
+) -> Result<(Vec<AnyDevice>, Option<ImpairedLinks>), Failure> {
+    let mut devices = wire.open(clock, stop)?;
+    let Some((link, seed)) = &plan.link else { return Ok((devices, None)) };
+    let device = devices.pop().ok_or_else(|| Failure::run("the wire has no queue"))?;
+    // Out of the stack is towards the program: the way back.
+    let impaired = ImpairedDevice::new(device, clock, [link.back(), link.clone()], *seed);
+    let links = impaired.links();
+    Ok((device::boxed([impaired]), Some(links)))
 }
 
 /// Signals that are passed on to the program.

@@ -10,7 +10,7 @@ use whimbrel_apps::relay::{Pair, Relay, RelayStatistics, Sides};
 use whimbrel_apps::{Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
-use whimbrel_io::{Activity, Port, Stop};
+use whimbrel_io::{Activity, ImpairedLinks, Port, Stop};
 use whimbrel_kernel::sockets::{KernelEvent, SocketId};
 use whimbrel_stack::ip::Unreachable;
 use whimbrel_stack::link::AddressConflict;
@@ -18,6 +18,7 @@ use whimbrel_stack::{Answer, Event, Handle, ListenerId, Shard, SynRequest};
 
 use super::destinations::{Destinations, Outside};
 use super::dials::{Decided, Dials};
+use super::publish::{Published, Publisher};
 use super::session::{Session, Stage};
 use super::udp::{UdpFlows, UdpStatistics};
 use crate::drive::{KernelNet, conn_error};
@@ -29,12 +30,14 @@ pub(super) struct Gateway {
     net: KernelNet,
     relay: Relay<Shard, KernelNet>,
     dials: Dials,
+    publisher: Publisher,
     udp: UdpFlows,
     destinations: Destinations,
     listener: ListenerId,
     session: Session,
     /// A queue of the device, to see whether packets of the program wait.
     device: OwnedFd,
+    path: Option<ImpairedLinks>,
     /// All that ends a sleep.
     watch: OwnedFd,
     refused: Refusals,
@@ -60,19 +63,27 @@ pub(super) struct Parts {
     pub(super) destinations: Destinations,
     pub(super) session: Session,
     pub(super) device: OwnedFd,
+    /// The impaired path, if there is one.
+    pub(super) path: Option<ImpairedLinks>,
     pub(super) linger: Duration,
     pub(super) stop: Stop,
 }
 
 impl Gateway {
     /// Takes the connections and datagrams of `shard` to any destination.
-    pub(super) fn new(shard: &mut Shard, parts: Parts) -> Result<Self, Failure> {
-        let Parts { destinations, session, device, linger, stop } = parts;
+    pub(super) fn new(
+        shard: &mut Shard,
+        published: &[Published],
+        parts: Parts,
+    ) -> Result<Self, Failure> {
+        let Parts { destinations, session, device, path, linger, stop } = parts;
         shard.take_any_address();
         let listener = shard.listen_any().map_err(Failure::run)?;
-        let net = KernelNet::new().map_err(Failure::run)?;
+        let mut net = KernelNet::new().map_err(Failure::run)?;
+        let publisher = Publisher::new(&mut net, published)?;
         let watch = epoll::create(CreateFlags::CLOEXEC).map_err(Failure::run)?;
-        let udp = UdpFlows::new(shard)?;
+        let mut udp = UdpFlows::new(shard, MOST_UDP_FLOWS)?;
+        udp.publish(published, &destinations)?;
         for source in [net.as_fd(), udp.as_fd(), session.channel(), session.signals()] {
             epoll::add(&watch, source, EventData::new_u64(0), EventFlags::IN)
                 .map_err(Failure::run)?;
@@ -81,11 +92,13 @@ impl Gateway {
             net,
             relay: Relay::default().with_patience(),
             dials: Dials::default(),
+            publisher,
             udp,
             destinations,
             listener,
             session,
             device,
+            path,
             watch,
             refused: Refusals::default(),
             until: None,
@@ -127,7 +140,12 @@ impl Gateway {
                     self.dials.on_withdrawn(&mut self.net, syn);
                     continue;
                 }
-                Event::Connected(id) => TransportEvent::Connected(id),
+                Event::Connected(near) => {
+                    if let Some(far) = self.publisher.on_open(near) {
+                        self.pair(shard, near, far, now);
+                    }
+                    continue;
+                }
                 Event::Readable(id) => TransportEvent::Readable(id),
                 Event::Writable(id) => TransportEvent::Writable(id),
                 Event::Closed(id, whimbrel_tcp::CloseReason::Finished) => {
@@ -137,7 +155,14 @@ impl Gateway {
                 _ => continue,
             };
             let sides = Sides { near: &mut *shard, far: &mut self.net };
-            self.relay.on_near(sides, &event, now);
+            if !self.relay.on_near(sides, &event, now)
+                && let TransportEvent::Closed(near, _) = event
+                && let Some(far) = self.publisher.on_open(near)
+            {
+                self.refused.count(REFUSED_INSIDE);
+                Transport::close(shard, near);
+                self.net.abort(far);
+            }
         }
         true
     }
@@ -193,7 +218,13 @@ impl Gateway {
         for _ in 0..BUDGET {
             let Some(event) = self.net.poll_kernel_event() else { return false };
             let event = match event {
-                KernelEvent::Accepted(_) => continue,
+                KernelEvent::Accepted(listener) => {
+                    let Self { net, destinations, .. } = self;
+                    for _ in 0..self.publisher.accept(net, shard, listener, destinations) {
+                        self.refused.count(NOT_OPENED);
+                    }
+                    continue;
+                }
                 KernelEvent::Connected(far) => {
                     let decided = self.dials.on_open(far);
                     self.settle(shard, decided);
@@ -224,7 +255,10 @@ impl Gateway {
         }
         if self.until.is_none() {
             self.until = Some(now + self.linger);
+            // The other end is gone, or about to be: it would be readable for ever.
+            let _ = epoll::delete(&self.watch, self.session.channel());
             self.dials.cut_unanswered(&mut self.net);
+            self.publisher.cut(&mut self.net, shard);
             self.relay.begin_drain(Sides { near: &mut *shard, far: &mut self.net });
         }
         let is_over = self.until.is_some_and(|until| now >= until);
@@ -236,8 +270,11 @@ impl Gateway {
         }
     }
 
-    /// True if packets of the program wait in the device.
+    /// True if packets of the program wait in the device, or are on the path.
     fn has_input(&self) -> bool {
+        if self.path.as_ref().is_some_and(|path| !path.is_empty()) {
+            return true;
+        }
         let mut fds = [PollFd::new(&self.device, Interest::Read)];
         ppoll(&mut fds, Some(Duration::ZERO)).is_ok() && fds.iter().any(PollFd::is_readable)
     }
@@ -274,9 +311,13 @@ impl Port for Gateway {
     }
 }
 
+/// Flows of datagrams at most.
+const MOST_UDP_FLOWS: usize = 4096;
 /// Events of a kind dealt with in one turn, before frames have their turn again.
 const BUDGET: usize = 256;
 /// Reasons of refusals that are no error of the system.
 const DENIED: &str = "denied";
 const NO_HOST: &str = "no such host inside";
+const REFUSED_INSIDE: &str = "refused inside";
+const NOT_OPENED: &str = "not opened inside";
 const NO_PORT: &str = "no such port of the name server";

@@ -123,6 +123,9 @@ fn open_pair(plan: &InsidePlan, netlink: &mut Netlink) -> io::Result<OwnedFd> {
         // This fails if IPv6 is switched off, and then it is not needed.
         let _ = netlink.no_generated_addresses(index);
         netlink.bring_up(index, plan.mtu, VETH_QUEUE)?;
+        if plan.is_cut {
+            netlink.set_most_segments(index, 1)?;
+        }
     }
     let index = interface_index(INTERFACE_C)?;
     for host in plan.network.program() {

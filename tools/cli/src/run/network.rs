@@ -48,6 +48,11 @@ impl InsideNetwork {
         if other.is_v4() { self.v4(GATEWAY) } else { v6(GATEWAY) }
     }
 
+    /// The program's address of the family of `other`, if it has one.
+    pub(super) fn program_of_family(self, other: Address) -> Option<Address> {
+        self.program().iter().map(|own| own.addr).find(|own| own.is_v4() == other.is_v4())
+    }
+
     /// The address that programs ask for names.
     pub(super) fn name_server(self) -> Address {
         self.v4(DNS)

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use whimbrel_io::rules::Rules;
+use whimbrel_io::{TunConfig, entropy};
+use whimbrel_link::LinkConfig;
 use whimbrel_tcp::Tunables;
 
 use super::Arguments;
 use super::destinations::Destinations;
 use super::network::InsideNetwork;
+use super::publish::Published;
 use super::resolver::Resolver;
 use crate::capture::CapturePlan;
 use crate::failure::Failure;
@@ -18,6 +21,9 @@ use crate::failure::Failure;
 pub(super) struct RunPlan {
     pub(super) inside: InsidePlan,
     pub(super) destinations: Destinations,
+    pub(super) publish: Vec<Published>,
+    /// The path between the program and the gateway, if it is impaired, and its seed.
+    pub(super) link: Option<(LinkConfig, u64)>,
     /// Time for open flows after the program's end.
     pub(super) linger: Duration,
     pub(super) rules: Rules,
@@ -33,6 +39,8 @@ pub(super) struct InsidePlan {
     pub(super) resolver: Resolver,
     pub(super) user: User,
     pub(super) mtu: u16,
+    /// True if each packet is one of the path, and none stands for several.
+    pub(super) is_cut: bool,
     /// Congestion control of the program's kernel, if not its own choice.
     pub(super) congestion: Option<String>,
 }
@@ -69,6 +77,16 @@ impl RunPlan {
             .program
             .split_first()
             .ok_or_else(|| Failure::usage("PROGRAM", "give a program to run"))?;
+        if arguments.seed.is_some() && arguments.link.is_none() {
+            let text = "it is of the chance of --link, which is not given";
+            return Err(Failure::usage("--seed", text));
+        }
+        let link = arguments.link.clone().map(|link| {
+            let seed = arguments.seed.map_or_else(entropy::seed, Ok).map_err(Failure::run)?;
+            Ok::<_, Failure>((link, seed))
+        });
+        let link = link.transpose()?;
+        let mtu = link.as_ref().map_or(TunConfig::DEFAULT_MTU, |(link, _)| link.mtu);
         let mut rules = arguments.rules.rules(&[])?;
         // Hundreds of clients of one server are ordinary here.
         if Tunables::named(DIALS.0).iter().all(|info| rules.origin(info).is_none()) {
@@ -88,9 +106,12 @@ impl RunPlan {
                 network,
                 resolver,
                 user: if arguments.map_root { User::Root } else { User::Same },
-                mtu: arguments.mtu,
+                mtu: arguments.mtu.unwrap_or(mtu),
+                is_cut: link.is_some(),
                 congestion: arguments.inside_cc.clone(),
             },
+            publish: arguments.publish.clone(),
+            link,
             linger: arguments.linger,
             rules,
             pcap: arguments.capture.on_device(),

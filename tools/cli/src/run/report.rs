@@ -6,6 +6,7 @@ use whimbrel_io::text;
 
 use super::Outcome;
 use super::plan::RunPlan;
+use crate::output;
 use crate::quantity::{of, thousands};
 use crate::size;
 use crate::wrap::wrap;
@@ -46,6 +47,16 @@ pub(super) fn summary(outcome: &Outcome) -> String {
             lines += &format!("datagrams  {} {what}\n", thousands(count));
         }
     }
+    if let Some(links) = &outcome.links {
+        for (direction, link) in ["out", "in"].iter().zip(links) {
+            lines += &format!(
+                "link       {direction}: {} sent, {} lost, {} of them at the queue\n",
+                thousands(link.sent),
+                thousands(link.lost()),
+                thousands(link.lost_queue),
+            );
+        }
+    }
     lines += &format!("refused    {}\n", counts.refused);
     lines += &format!("drops      {drops}\n");
     wrap(&lines, INDENT)
@@ -81,6 +92,10 @@ pub(super) fn document(plan: &RunPlan, outcome: &Outcome) -> Value {
             "bytes_in": udp.bytes_received,
             "dropped": udp.dropped,
         },
+        "link": outcome.links.map(|[out, into]| json!({
+            "out": output::link(&out),
+            "in": output::link(&into),
+        })),
         "refused": reasons(&counts.refused),
         "drops": reasons(drops),
     })

@@ -19,8 +19,9 @@ use whimbrel_stack::udp::{Arrived, Received};
 use whimbrel_stack::{SendTo, Shard, UdpHandle};
 use whimbrel_wire::{Endpoint, Family, TrafficClass};
 
-use super::destinations::{Destinations, Outside};
+use super::destinations::{Destinations, Outside, loopback};
 use super::network::DNS_PORT;
+use super::publish::{Published, PublishedProtocol, unbound};
 use crate::failure::Failure;
 use crate::refusals::Refusals;
 
@@ -28,6 +29,8 @@ use crate::refusals::Refusals;
 pub(super) struct UdpFlows {
     /// The shard's socket, for any destination.
     near: UdpHandle,
+    /// Flows at most: beyond, the one that was idle for longest ends.
+    most: usize,
     epoll: OwnedFd,
     flows: Slab<UdpFlow>,
     by_inside: BTreeMap<FlowKey, u32>,
@@ -83,10 +86,11 @@ pub(super) struct UdpStatistics {
 }
 
 impl UdpFlows {
-    /// Takes the datagrams of `shard` to any destination.
-    pub(super) fn new(shard: &mut Shard) -> Result<Self, Failure> {
+    /// Takes the datagrams of `shard` to any destination, in at most so many flows.
+    pub(super) fn new(shard: &mut Shard, most: usize) -> Result<Self, Failure> {
         Ok(Self {
             near: shard.udp_bind_any().map_err(Failure::run)?,
+            most,
             epoll: epoll::create(CreateFlags::CLOEXEC).map_err(Failure::run)?,
             flows: Slab::new(),
             by_inside: BTreeMap::new(),
@@ -95,6 +99,24 @@ impl UdpFlows {
             buffer: vec![0; LONGEST].into_boxed_slice(),
             statistics: UdpStatistics::default(),
         })
+    }
+
+    /// Makes the flows of published ports, which last.
+    pub(super) fn publish(
+        &mut self,
+        published: &[Published],
+        to: &Destinations,
+    ) -> Result<(), Failure> {
+        for Published { outside, inside_port, protocol } in published {
+            let program = to.network.program_of_family(outside.addr);
+            let (PublishedProtocol::Udp, Some(program)) = (protocol, program) else { continue };
+            let inside = Endpoint::new(program, *inside_port);
+            let key = FlowKey { inside, family: outside.addr.family() };
+            let socket = UdpSocket::bind(SocketAddr::from(*outside));
+            let socket = socket.map_err(|error| unbound(*outside, &error))?;
+            self.insert(key, socket, None, Instant::ZERO).map_err(Failure::run)?;
+        }
+        Ok(())
     }
 
     /// Counts so far.
@@ -134,7 +156,12 @@ impl UdpFlows {
         to: &Destinations,
         now: Instant,
     ) -> Result<(), (Option<Unreachable>, &'static str)> {
-        let place = to.judge(datagram.to);
+        let place =
+            match self.is_published(datagram.from) && to.network.is_gateway(datagram.to.addr) {
+                // An answer to a client on this machine, which the program took for the gateway.
+                true => Outside::At(Endpoint::new(loopback(datagram.to.addr), datagram.to.port)),
+                false => to.judge(datagram.to),
+            };
         let patience = match datagram.to.port {
             DNS_PORT => NAME_PATIENCE,
             _ => PATIENCE,
@@ -165,6 +192,13 @@ impl UdpFlows {
         }
     }
 
+    /// True if a port of the machine leads to this endpoint inside.
+    fn is_published(&self, inside: Endpoint) -> bool {
+        let number = self.by_inside.get(&FlowKey { inside, family: inside.addr.family() });
+        let flow = number.and_then(|number| self.flows.get(*number));
+        flow.is_some_and(|flow| flow.patience.is_none())
+    }
+
     /// Answer to the program for an error of sending. That a datagram is too long comes by the error
     /// queue, with the MTU.
     fn judge_error(&mut self, error: &io::Error) -> (Option<Unreachable>, &'static str) {
@@ -190,7 +224,7 @@ impl UdpFlows {
             self.touch(number, Some(patience), now);
             return Ok(number);
         }
-        if self.flows.len() >= MOST_FLOWS
+        if self.flows.len() >= self.most
             && let Some((_, longest_idle)) = self.by_last.first().copied()
         {
             self.statistics.displaced += 1;
@@ -386,8 +420,6 @@ fn meaning(error: &QueuedError) -> Option<(Unreachable, &'static str)> {
     })
 }
 
-/// Flows at most: beyond, the one that was idle for longest ends.
-pub(super) const MOST_FLOWS: usize = 4096;
 /// RFC 4787 4.3: "A default value of five minutes or more for the NAT UDP mapping
 /// timer is RECOMMENDED."
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -402,3 +434,6 @@ const READY: usize = 64;
 const AT_ONCE: usize = 16;
 /// Linux' number for a message that is too long.
 const EMSGSIZE: i32 = 90;
+
+#[cfg(test)]
+mod tests;

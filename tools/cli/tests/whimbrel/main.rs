@@ -67,6 +67,8 @@ mod pages;
 #[cfg(test)]
 mod pty;
 #[cfg(test)]
+mod run;
+#[cfg(test)]
 mod running;
 #[cfg(test)]
 #[path = "../../../../tests/harness/scratch.rs"]

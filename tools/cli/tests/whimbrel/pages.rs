@@ -7,9 +7,10 @@ use crate::needs;
 use crate::running::{fail, succeed};
 use crate::scratch::scratch;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "serve",
     "forward",
+    "run",
     "script",
     "script run",
     "load",
@@ -50,9 +51,15 @@ fn every_command_has_help_and_is_listed() {
 
 #[test]
 fn stack_options_have_a_separate_heading() {
-    for (command, options) in
-        [("serve", 5), ("forward", 5), ("load", 7), ("crr", 7), ("bulk", 7), ("script run", 4)]
-    {
+    for (command, options) in [
+        ("serve", 5),
+        ("forward", 5),
+        ("run", 4),
+        ("load", 7),
+        ("crr", 7),
+        ("bulk", 7),
+        ("script run", 4),
+    ] {
         let help = whimbrel(&format!("{command} --help"));
         let (own, rules) = help.split_once("Rules of the stack:").unwrap();
         assert!(own.contains("--quiet") && !own.contains("--print-config"), "{help}");

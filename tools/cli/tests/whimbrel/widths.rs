@@ -113,7 +113,7 @@ fn progress_of_crr_fits_80_columns_and_of_bulk_40() {
 
 #[test]
 fn help_has_no_overlong_line() {
-    let commands = "serve,forward,load,crr,bulk,pcap,script,script run,lab,lab show,lab run,compare,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
+    let commands = "serve,forward,run,load,crr,bulk,pcap,script,script run,lab,lab show,lab run,compare,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
     for command in commands.split(',').map(|command| format!("{command} ")).chain([String::new()]) {
         for option in ["-h", "--help"] {
             measure(&format!("{command}{option}"));

@@ -1,0 +1,22 @@
+//! The rows of docs/BOUNDS.md about programs under `whimbrel run`.
+
+use super::Proof::{self, Tests};
+
+/// They stand behind all others.
+pub(super) const PROGRAM_ROWS: [(&str, Proof); 3] = [
+    (
+        "connections of a program that wait",
+        Tests(&[
+            "tools/cli/tests/whimbrel/run.rs#five_hundred_clients_at_once_repeat_no_syn",
+            "tools/cli/tests/whimbrel/run.rs#published_ports_show_the_clients_address",
+        ]),
+    ),
+    (
+        "datagrams of a program",
+        Tests(&["tools/cli/src/run/udp/tests.rs#longest_idle_flow_gives_way_at_the_bound"]),
+    ),
+    (
+        "a path around a device",
+        Tests(&["crates/io/src/impaired/tests.rs#queue_of_the_path_drops_what_is_too_much"]),
+    ),
+];
