@@ -113,7 +113,7 @@ fn string(value: &Value) -> &str {
 }
 
 /// Each room, and those that it uses: it may use what these use, too. A room stands behind those that it names.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("whimbrel-wire", &[]),
     ("whimbrel-base", &["whimbrel-wire"]),
     ("whimbrel-recovery", &["whimbrel-base"]),
@@ -127,10 +127,11 @@ const ROOMS: [(&str, &[&str]); 16] = [
     ("whimbrel-posix", &["whimbrel-stack"]),
     ("whimbrel-apps", &["whimbrel-stack"]),
     ("whimbrel-sim", &["whimbrel-apps", "whimbrel-link"]),
+    ("whimbrel-explain", &["whimbrel-link"]),
     ("whimbrel-script", &["whimbrel-posix", "whimbrel-link"]),
     ("whimbrel-lab", &["whimbrel-sim", "whimbrel-script"]),
     ("whimbrel-kernel", &["whimbrel-io", "whimbrel-script"]),
-    ("whimbrel-cli", &["whimbrel", "whimbrel-lab", "whimbrel-kernel"]),
+    ("whimbrel-cli", &["whimbrel", "whimbrel-explain", "whimbrel-lab", "whimbrel-kernel"]),
 ];
 /// The crates that may use clock, threads, files and the network.
 const IMPURE: [&str; 4] = ["whimbrel-io", "whimbrel", "whimbrel-kernel", "whimbrel-cli"];

@@ -18,7 +18,10 @@ use whimbrel_apps::load::{
 };
 use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, PortRange, ReservedPorts, Secrets};
+use whimbrel_explain::Explainer;
 use whimbrel_lab::{CASES, Selection};
+use whimbrel_link::pcapng::LinkType;
+use whimbrel_link::reader::Packet;
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
 use whimbrel_recovery::cc::{Algorithm, CcState, Control, Window};
@@ -52,6 +55,18 @@ pub extern "C" fn probe_server(seed: u64, first: u8) -> usize {
     let mut batch = TxBatch::new(8);
     shard.tx(&mut batch);
     batch.pending().iter().map(|segment| segment.len()).sum()
+}
+
+/// Links `explain`: a packet is taken, and a report made.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_explain(at: u64, first: u8) -> usize {
+    let bytes = [first; 64];
+    let mut explainer = Explainer::new();
+    for at in [at, at.wrapping_mul(2)] {
+        let link_type = LinkType::Raw;
+        explainer.take(&Packet { at, direction: None, link_type, wire_len: 64, bytes: &bytes });
+    }
+    explainer.finish().findings.len()
 }
 
 /// Links the loads of `apps`: one begins, and asks for its first connection.

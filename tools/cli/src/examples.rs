@@ -184,6 +184,16 @@ Examples:
   whimbrel lab run macos-16k --html macos.html --pcap-dir captures
       As a page with charts, and with the packets of a connection for each row";
 
+/// The examples at the end of the help of `whimbrel explain`.
+pub(crate) const EXPLAIN: &str = "\
+Examples:
+  whimbrel explain trouble.pcapng
+      What cost time, worst first, with settings of Linux and FreeBSD
+  whimbrel explain trouble.pcap.gz --flow 10.0.0.1:40000-10.0.0.2:80
+      One connection, and where its time went
+  whimbrel explain trouble.pcapng --filter 'port 443' --worst 20
+      One service, with the twenty connections that lost most time";
+
 /// The examples at the end of the help of `whimbrel compare`.
 pub(crate) const COMPARE: &str = "\
 Examples:

@@ -22,6 +22,7 @@ mod descriptors;
 mod doctor;
 mod drive;
 mod examples;
+mod explain;
 mod failure;
 mod forward;
 mod help;
@@ -129,6 +130,9 @@ enum Tool {
     /// Capture packets as pcapng, with the reason for each drop and each state change.
     #[command(after_help = examples::PCAP)]
     Pcap(pcap::Arguments),
+    /// Explain captures: what cost TCP's connections time, in which frames, and what to change.
+    #[command(after_help = examples::EXPLAIN)]
+    Explain(explain::Arguments),
     /// Join two TUN interfaces by a path with a rate, delay, queue and losses, for any TCP.
     #[command(after_help = examples::LINK)]
     Link(link::Arguments),
@@ -170,7 +174,8 @@ impl Tool {
             Self::Bulk(arguments) => both(&arguments.setup, arguments.shorthands()),
             Self::Pcap(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Sysctl(arguments) => alone(&arguments.rules, Vec::new()),
-            Self::Link(_)
+            Self::Explain(_)
+            | Self::Link(_)
             | Self::Lab(_)
             | Self::Compare(_)
             | Self::Sim(_)
@@ -260,6 +265,7 @@ fn perform(tool: &Tool) -> Result<(), Failure> {
         Tool::Crr(arguments) => crr::run(arguments),
         Tool::Bulk(arguments) => bulk::run(arguments),
         Tool::Pcap(arguments) => pcap::run(arguments),
+        Tool::Explain(arguments) => explain::run(arguments),
         Tool::Link(arguments) => link::run(arguments),
         Tool::Lab(arguments) => lab::run(arguments),
         Tool::Compare(arguments) => compare::run(arguments),

@@ -66,6 +66,7 @@ extern crate alloc;
 pub mod capture;
 pub mod goals;
 pub mod host;
+pub mod labelled;
 pub mod oracle;
 pub mod pair;
 pub mod path;

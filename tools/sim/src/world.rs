@@ -32,6 +32,8 @@ pub struct World<A> {
     turns: BTreeMap<Instant, Vec<(LinkId, LinkChange)>>,
     watch: Watch,
     capture: Option<Capture>,
+    /// Packets as hosts see them, by host.
+    taps: BTreeMap<usize, Vec<TapFrame>>,
     checks: Checks,
     steps: u64,
     /// Sum of all applications' progress when it last grew, and the time of that.
@@ -56,6 +58,17 @@ pub enum LinkChange {
 struct Line {
     link: Link,
     to: usize,
+}
+
+/// A packet as a capture at a host sees it: sent, or arrived.
+#[derive(Clone, Debug)]
+pub struct TapFrame {
+    /// Time at the host.
+    pub at: Instant,
+    /// True if the host sent it.
+    pub is_sent: bool,
+    /// The IP packet.
+    pub packet: Bytes,
 }
 
 /// Name of a link of a world: one direction.
@@ -117,6 +130,7 @@ impl<A: Application> World<A> {
             turns: BTreeMap::new(),
             watch: Watch::default(),
             capture: None,
+            taps: BTreeMap::new(),
             checks,
             steps: 0,
             progress: (0, Instant::ZERO),
@@ -160,6 +174,16 @@ impl<A: Application> World<A> {
     /// Returns the capture as a pcapng file, and stops it.
     pub fn take_capture(&mut self) -> Option<Vec<u8>> {
         self.capture.take().map(Capture::into_file)
+    }
+
+    /// Starts to keep all packets that a host sends and gets.
+    pub fn start_tap(&mut self, HostId(number): HostId) {
+        self.taps.insert(number, Vec::new());
+    }
+
+    /// Returns the packets that the host has sent and got so far, in the order of time, and keeps no more.
+    pub fn take_tap(&mut self, HostId(number): HostId) -> Vec<TapFrame> {
+        self.taps.remove(&number).unwrap_or_default()
     }
 
     /// The virtual time of all hosts and links.
@@ -293,6 +317,10 @@ impl<A: Application> World<A> {
                 frames.push(frame);
             }
         }
+        if let Some(tap) = self.taps.get_mut(&number) {
+            let arrived = frames.iter().cloned();
+            tap.extend(arrived.map(|packet| TapFrame { at: self.now, is_sent: false, packet }));
+        }
         self.hosts[number].wake(self.now, &frames);
         if let Some(failure) = self.hosts[number].application.failure() {
             return Err(self.stuck(&format!("host {number}: {failure}")));
@@ -313,6 +341,9 @@ impl<A: Application> World<A> {
         let route = receiver.and_then(|receiver| self.routes.get(&(from, receiver))).copied();
         let fate = route.map(|link| self.links[link].link.push_frame(self.now, frame.clone()));
         self.unrouted += u64::from(fate.is_none());
+        if let Some(tap) = self.taps.get_mut(&from) {
+            tap.push(TapFrame { at: self.now, is_sent: true, packet: frame.clone() });
+        }
         if let Some(capture) = &mut self.capture {
             capture.on_sent(self.now, from, &frame, fate);
         }

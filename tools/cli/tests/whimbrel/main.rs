@@ -26,9 +26,11 @@ mod errors;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod explain;
+#[cfg(test)]
+#[cfg(test)]
 #[path = "../../../../tests/harness/files.rs"]
 mod files;
-#[cfg(test)]
 mod foreign;
 #[cfg(test)]
 mod formats;

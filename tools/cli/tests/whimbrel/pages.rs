@@ -17,6 +17,7 @@ const COMMANDS: [&str; 22] = [
     "crr",
     "bulk",
     "pcap",
+    "explain",
     "lab",
     "lab list",
     "lab show",

@@ -1,0 +1,90 @@
+//! Captures are hostile input: no panic, and bounded memory.
+
+use whimbrel_explain::{Explainer, Report};
+use whimbrel_link::pcapng::LinkType;
+use whimbrel_link::reader::{Block, Packet, Reader};
+use whimbrel_sim::labelled::{Damage, LABELS, Spot, scene};
+
+/// Any bytes: as much of them as a reader takes.
+fn explain(file: &[u8]) -> Report {
+    let (mut reader, mut explainer, mut rest) = (Reader::of_any_link(), Explainer::new(), file);
+    while let Ok(Block { len, packet }) = reader.block(rest)
+        && !rest.is_empty()
+    {
+        if let Some(packet) = packet {
+            explainer.take(&packet);
+        }
+        rest = &rest[len..];
+    }
+    explainer.finish()
+}
+
+#[test]
+fn changed_bytes_of_captures_cause_no_panic() {
+    let mut random = fastrand::Rng::with_seed(3);
+    for (number, label) in LABELS.into_iter().enumerate() {
+        let [with, _] = scene(label, number as u64).unwrap();
+        let file = with.play().unwrap().capture(Spot::Client, Damage::None, 1);
+        let file = &file[..file.len().min(200_000)];
+        for _ in 0..8 {
+            let mut file = file.to_vec();
+            for _ in 0..random.usize(1..400) {
+                let at = random.usize(40..file.len());
+                file[at] = random.u8(..);
+            }
+            explain(&file);
+        }
+    }
+}
+
+/// A segment of these fields.
+fn segment(client: u32, port: u16, seq: u32, flags: u8, text: u16) -> [u8; 40] {
+    let mut bytes = [0; 40];
+    bytes[..2].copy_from_slice(&[0x45, 0]);
+    bytes[2..4].copy_from_slice(&(40 + text).to_be_bytes());
+    (bytes[8], bytes[9]) = (64, 6);
+    bytes[12..16].copy_from_slice(&client.to_be_bytes());
+    bytes[16..20].copy_from_slice(&[10, 0, 0, 2]);
+    bytes[20..22].copy_from_slice(&port.to_be_bytes());
+    bytes[23] = 80;
+    bytes[24..28].copy_from_slice(&seq.to_be_bytes());
+    (bytes[32], bytes[33]) = (0x50, flags);
+    bytes
+}
+
+fn packet(at: u64, bytes: &[u8]) -> Packet<'_> {
+    Packet { at, direction: None, link_type: LinkType::Raw, wire_len: 40, bytes }
+}
+
+#[test]
+fn flows_beyond_the_bound_are_summed_up() {
+    let mut explainer = Explainer::new();
+    let count = 2 * Explainer::MOST_FLOWS as u64;
+    for number in 0..count {
+        let (client, port) = (0x0b00_0000 + (number >> 8) as u32, 1_024 + (number & 0xff) as u16);
+        explainer.take(&packet(number * 1_000, &segment(client, port, 7, 2, 0)));
+        explainer.take(&packet(number * 1_000 + 500, &segment(client, port, 7, 2, 0)));
+    }
+    let report = explainer.finish();
+    assert_eq!(
+        (report.flow_count, report.summed_up),
+        (count, count - Explainer::MOST_FLOWS as u64)
+    );
+    assert!(report.findings.len() <= 1_100 && report.flows.len() <= Report::MOST_FLOWS);
+    assert_eq!(report.findings.iter().map(|it| it.flows).sum::<u64>(), count);
+}
+
+/// Flows with much in flight take their memory from the same bound.
+#[test]
+fn text_in_flight_is_bounded_over_all_flows() {
+    let mut explainer = Explainer::new();
+    for flow in 0..2_000u32 {
+        for number in 0..4_100 {
+            let bytes = segment(0x0b00_0000 + flow, 1_024, number * 100, 16, 100);
+            explainer.take(&packet(u64::from(number), &bytes));
+        }
+    }
+    let report = explainer.finish();
+    assert_eq!(report.flow_count, 2_000);
+    assert!(report.summed_up > 500, "{}", report.summed_up);
+}
