@@ -1,4 +1,4 @@
-//! Parses `key=value[,key=value…]`, and quantities.
+//! Parses `key=value[,key=value…]`, and quantities. A semicolon separates like a comma.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -21,7 +21,7 @@ impl FromStr for LinkConfig {
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         let (mut there, mut back) = (Vec::new(), Vec::new());
-        for part in text.split(',').filter(|part| !part.is_empty()) {
+        for part in text.split([',', ';']).filter(|part| !part.is_empty()) {
             match part.strip_prefix(BACK) {
                 Some(own) => back.push(Setting::read(own, part)?),
                 None => there.push(Setting::read(part, part)?),

@@ -224,6 +224,8 @@ fn short_bucket_and_filter_without_queue_are_refused() {
     // A rate may come later.
     assert!("ack-filter,ecn=30k,at=1s:rate=1M".parse::<LinkConfig>().is_ok());
     assert!(refused("queue=1bdp,at=1s:rate=1M").starts_with("queue=1bdp: without rate="));
+    let steps = "rate=10M;at=10s:rate=1M;at=30s:down".parse::<LinkConfig>();
+    assert_eq!(steps, "rate=10M,at=10s:rate=1M,at=30s:down".parse());
     assert!(
         refused("at=2s:down,at=1s:up")
             .ends_with("(0s to 3600s, in the order of time, at most 1000), as in at=10s:rate=1M")

@@ -2,14 +2,15 @@
 
 use std::any::Any;
 use std::env;
+use std::iter::Enumerate;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::World;
 
-/// Runs `test` in a world of each seed, with a thread for each core, until one panics. If the
-/// environment variable `WHIMBREL_SIM_SEED` has a number, only that seed is run.
+/// Runs `test` in a world of each seed, with a thread for each core, until one panics: `0..` goes on
+/// until then. If the environment variable `WHIMBREL_SIM_SEED` has a number, only that seed is run.
 ///
 /// # Panics
 ///
@@ -26,22 +27,22 @@ use super::World;
 ///     world.run(async { TcpListener::bind(net.stack(), "0.0.0.0:80").await }).unwrap();
 /// });
 /// ```
-pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl Fn(&World) + Sync) {
+pub fn explore<S>(seeds: S, test: impl Fn(&World) + Sync)
+where
+    S: IntoIterator<Item = u64, IntoIter: Send>,
+{
     if let Some(seed) = named_seed() {
         return test(&World::new(seed));
     }
-    // An iterator need not be `Send`.
-    let seeds: Vec<u64> = seeds.into_iter().collect();
-    let progress = Mutex::new(Progress { next: 0, failed: None });
+    let progress = Mutex::new(Progress { seeds: seeds.into_iter().enumerate(), failed: None });
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        for _ in 0..threads.min(seeds.len()) {
-            scope.spawn(|| run(&seeds, &progress, &test));
+        for _ in 0..threads {
+            scope.spawn(|| run(&progress, &test));
         }
     });
     let failed = progress.into_inner().unwrap_or_else(PoisonError::into_inner).failed;
-    if let Some((place, payload)) = failed {
-        let seed = seeds.get(place).copied().unwrap_or_default();
+    if let Some(FailedSeed { seed, payload, .. }) = failed {
         let text = text_of(&*payload).unwrap_or("a panic without text");
         panic!("seed {seed}: {text}\nrun only this one with {VARIABLE}={seed}");
     }
@@ -82,32 +83,34 @@ pub fn twice(test: impl Fn(&World)) -> u64 {
 }
 
 /// Runs shared by threads.
-struct Progress {
-    /// Place of the next seed.
-    next: usize,
-    /// The first seed that failed, by place, with its panic.
-    failed: Option<(usize, Box<dyn Any + Send>)>,
+struct Progress<S> {
+    /// Seeds to run, with their places.
+    seeds: Enumerate<S>,
+    /// The first by place of those that failed.
+    failed: Option<FailedSeed>,
+}
+
+/// A seed whose run panicked.
+struct FailedSeed {
+    place: usize,
+    seed: u64,
+    payload: Box<dyn Any + Send>,
 }
 
 /// Runs seeds until none is left or one has failed. Seeds before a failed one are all run, so that the
 /// first of those that fail does not depend on the threads.
-fn run(seeds: &[u64], progress: &Mutex<Progress>, test: &impl Fn(&World)) {
+fn run(progress: &Mutex<Progress<impl Iterator<Item = u64>>>, test: &impl Fn(&World)) {
     let lock = || progress.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        let place = {
-            let mut progress = lock();
-            progress.next += 1;
-            match progress.failed {
-                None => progress.next - 1,
-                Some(_) => return,
-            }
-        };
-        let Some(seed) = seeds.get(place) else { return };
-        let result = catch_unwind(AssertUnwindSafe(|| test(&World::new(*seed))));
+    let next = || {
+        let mut progress = lock();
+        if progress.failed.is_none() { progress.seeds.next() } else { None }
+    };
+    while let Some((place, seed)) = next() {
+        let result = catch_unwind(AssertUnwindSafe(|| test(&World::new(seed))));
         if let Err(payload) = result {
             let mut progress = lock();
-            if progress.failed.as_ref().is_none_or(|(former, _)| place < *former) {
-                progress.failed = Some((place, payload));
+            if progress.failed.as_ref().is_none_or(|former| place < former.place) {
+                progress.failed = Some(FailedSeed { place, seed, payload });
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Crashes and partitions drawn from a seed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use super::network::Network;
 
 /// Crashes and partitions of some hosts, for [`World::faults`](super::World::faults).
 ///
-/// Times are drawn evenly between zero and twice the mean. One host is down at a time, and one pair is
-/// parted at a time.
+/// Times are drawn evenly between zero and twice the mean, which is at most a thousand years. One host is
+/// down at a time, and one pair is parted at a time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,7 +41,8 @@ struct Means {
 }
 
 impl Faults {
-    /// No faults yet, of the hosts with these names.
+    /// No faults yet, of the hosts with these names. [`World::faults`](super::World::faults) wants one of
+    /// them for crashes, and two for partitions.
     pub fn among<N: Into<String>>(hosts: impl IntoIterator<Item = N>) -> Self {
         let hosts = hosts.into_iter().map(Into::into).collect();
         Self { hosts, crashes: None, partitions: None, until: None }
@@ -69,14 +71,13 @@ impl Faults {
 
     /// Spawns the tasks that cause the faults.
     pub(super) fn spawn(self, network: &Arc<Network>, seed: u64) {
-        for name in &self.hosts {
-            network.port(name);
-        }
+        let places: BTreeSet<_> = self.hosts.iter().map(|name| network.port(name)).collect();
         let mut rng = Rng::with_seed(seed);
-        let end = self.until.map(|time| Instant::now() + time);
+        let end = self.until.and_then(|time| Instant::now().checked_add(time));
         let hosts: Arc<[String]> = self.hosts.into();
         let kinds = [(self.crashes, Kind::Crash), (self.partitions, Kind::Partition)];
         for (means, kind) in kinds {
+            // Both are drawn whether or not they are used.
             let task = FaultTask {
                 network: Arc::clone(network),
                 hosts: Arc::clone(&hosts),
@@ -84,9 +85,14 @@ impl Faults {
                 end,
                 kind,
             };
-            if let Some(means) = means.filter(|_| hosts.len() >= kind.hosts()) {
-                tokio::spawn(task.run(means));
-            }
+            let Some(means) = means else { continue };
+            let (most, least) = (places.len(), kind.hosts());
+            assert!(most >= least, "{kind:?} needs {least} hosts, and Faults::among names {most}");
+            assert!(most == hosts.len(), "Faults::among names a host twice: {hosts:?}");
+            network.spawn("faults".into(), async move {
+                task.run(means).await;
+                Ok(())
+            });
         }
     }
 }
@@ -119,7 +125,6 @@ struct FaultTask {
 
 impl FaultTask {
     async fn run(mut self, means: Means) {
-        let _counted = self.network.count_task();
         loop {
             sleep(means.draw(means.between, &mut self.rng)).await;
             if self.end.is_some_and(|end| Instant::now() >= end) {
@@ -148,7 +153,10 @@ impl FaultTask {
 
 impl Means {
     fn new(between: Duration, lasting: Duration) -> Self {
-        Self { between: between.max(Duration::from_millis(1)), lasting }
+        Self {
+            between: between.clamp(Duration::from_millis(1), LONGEST),
+            lasting: lasting.min(LONGEST),
+        }
     }
 
     /// Draws a time evenly between zero and twice `mean`.
@@ -156,3 +164,6 @@ impl Means {
         mean.mul_f64(2.0 * rng.f64())
     }
 }
+
+/// Longest mean: a thousand years, twice of which can be added to any time.
+const LONGEST: Duration = Duration::from_secs(1_000 * 365 * 86_400);

@@ -9,27 +9,26 @@ use tokio::time::{Duration, Instant, Sleep, sleep_until};
 use whimbrel_io::Clock;
 use whimbrel_io::hub::Hub;
 
-use super::program::TaskCount;
+use super::program::Outcome;
 
 /// Forwards packets until its runtime ends.
 pub(super) struct HubTask {
     hub: Arc<Hub>,
     clock: Clock,
     sleep: Pin<Box<Sleep>>,
-    _counted: TaskCount,
 }
 
 impl HubTask {
-    pub(super) fn new(hub: Arc<Hub>, clock: Clock, counted: TaskCount) -> Self {
+    pub(super) fn new(hub: Arc<Hub>, clock: Clock) -> Self {
         let sleep = Box::pin(sleep_until(Instant::now()));
-        Self { hub, clock, sleep, _counted: counted }
+        Self { hub, clock, sleep }
     }
 }
 
 impl Future for HubTask {
-    type Output = ();
+    type Output = Outcome;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
         let Some(next) = self.hub.poll(cx.waker()) else { return Poll::Pending };
         let wait = self.clock.until(next);
         if wait > Duration::ZERO {

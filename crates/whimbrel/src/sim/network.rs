@@ -15,11 +15,11 @@ use whimbrel_io::Clock;
 use whimbrel_io::hub::{Hub, HubPort};
 use whimbrel_link::LinkConfig;
 
-use super::failure::FailureSlot;
+use super::failure::{Failure, FailureSlot};
 use super::hub_task::HubTask;
 use super::net::Net;
 use super::packet_log::PacketLog;
-use super::program::{Program, Start, TaskCount};
+use super::program::{Outcome, Program, Start, TaskCount};
 use crate::clock::TimeSource;
 use crate::driver::Driver;
 use crate::host_names::{HostAddresses, HostNames};
@@ -42,7 +42,8 @@ pub(super) struct Network {
 
 /// State of a network that changes.
 pub(super) struct State {
-    hosts: BTreeMap<Arc<str>, Host>,
+    /// By name in lower case.
+    hosts: BTreeMap<String, Host>,
     pub(super) link: LinkConfig,
     pub(super) configure: Option<Arc<Configure>>,
     pub(super) time_limit: Duration,
@@ -58,6 +59,7 @@ pub(super) type Configure =
 
 /// A host, which may be down.
 struct Host {
+    name: Arc<str>,
     number: u16,
     port: HubPort,
     addresses: HostAddresses,
@@ -80,7 +82,6 @@ impl Network {
         };
         let hub = Arc::new(Hub::new(clock, now, Arc::clone(&log) as _)?);
         let tasks = Arc::default();
-        tokio::spawn(HubTask::new(Arc::clone(&hub), clock, TaskCount::new(&tasks)));
         let state = State {
             hosts: BTreeMap::new(),
             link: LinkConfig::default(),
@@ -91,15 +92,23 @@ impl Network {
         };
         let (names, failures) = (Arc::default(), Arc::default());
         let state = Mutex::new(state);
-        Ok(Self { seed, runtime, clock, hub, log, names, failures, tasks, state })
+        let network = Self { seed, runtime, clock, hub, log, names, failures, tasks, state };
+        network.spawn("hub".into(), HubTask::new(Arc::clone(&network.hub), clock));
+        Ok(network)
     }
 
     /// Adds a host. Returns false if there is one of this name.
     pub(super) fn add(&self, name: &str, start: Option<Start>) -> bool {
         let mut state = self.lock();
-        if state.hosts.contains_key(name) {
+        let key = name.to_ascii_lowercase();
+        if state.hosts.contains_key(&key) {
             return false;
         }
+        let is_name = !name.is_empty() && name.parse::<IpAddr>().is_err();
+        assert!(
+            is_name,
+            "{name:?} is no name of a host: give a text that is not empty and no address"
+        );
         let number = u16::try_from(state.hosts.len() + 1);
         let number = number.unwrap_or_else(|_| panic!("a world has at most 65,535 hosts"));
         let addresses = HostAddresses::numbered(number);
@@ -110,6 +119,7 @@ impl Network {
         let port = self.hub.add(&both.map(IpAddr::into), links, self.mix(LINKS, number.into()));
         self.names.add(&name, addresses);
         let host = Host {
+            name,
             number,
             port,
             addresses,
@@ -119,7 +129,7 @@ impl Network {
             start,
             program: None,
         };
-        state.hosts.insert(name, host);
+        state.hosts.insert(key, host);
         true
     }
 
@@ -129,10 +139,10 @@ impl Network {
         let (net, start) = {
             let mut state = self.lock();
             let configure = state.configure.clone();
-            let (key, host) = state.host(name);
+            let host = state.host(name);
             host.starts += 1;
             let seed = self.mix(host.number.into(), host.starts);
-            let (net, shutdown) = self.build(key, host, seed, configure.as_deref());
+            let (net, shutdown) = self.build(host, seed, configure.as_deref());
             host.shutdown = Weak::clone(&shutdown);
             host.net = Some(net.clone());
             let start = host.start.clone();
@@ -141,23 +151,18 @@ impl Network {
             (net, start)
         };
         let Some(start) = start else { return };
-        let program = tokio::spawn(Program {
-            name: Arc::clone(&net.name),
-            running: start(net),
-            failures: Arc::clone(&self.failures),
-            _counted: TaskCount::new(&self.tasks),
-        });
-        self.lock().host(name).1.program = Some(program.abort_handle());
+        let program = self.spawn(format!("the program of host {:?}", net.name), start(net));
+        self.lock().host(name).program = Some(program);
     }
 
     fn build(
         &self,
-        name: Arc<str>,
         host: &Host,
         seed: u64,
         configure: Option<&Configure>,
     ) -> (Net, Weak<Shutdown>) {
         let HostAddresses { v4, v6 } = host.addresses;
+        let name = Arc::clone(&host.name);
         let failed = |error: &dyn Display| -> ! {
             panic!("the stack of host {name:?} cannot be built: {error}")
         };
@@ -172,6 +177,12 @@ impl Network {
         };
         match build() {
             Ok((stack, shutdown)) => {
+                let (failures, failed) = (Arc::clone(&self.failures), Arc::clone(&name));
+                shutdown.on_failure(move |why| {
+                    failures.put(Failure::Error(format!(
+                        "the stack of host {failed:?} has ended: {why}"
+                    )));
+                });
                 let names = Arc::clone(&self.names);
                 let addresses = host.addresses;
                 (Net { name, stack, names, addresses }, Arc::downgrade(&shutdown))
@@ -184,12 +195,12 @@ impl Network {
     pub(super) fn crash(&self, name: &str) {
         let (port, shutdown, program) = {
             let mut state = self.lock();
-            let (_, host) = state.host(name);
+            let host = state.host(name);
             (host.port, std::mem::take(&mut host.shutdown), host.program.take())
         };
         self.hub.unplug(port);
         if let Some(shutdown) = shutdown.upgrade() {
-            shutdown.fail("its host has crashed".into());
+            shutdown.end_for("its host has crashed".into());
         }
         if let Some(program) = program {
             program.abort();
@@ -203,7 +214,8 @@ impl Network {
     }
 
     pub(super) fn partition(&self, one: &str, other: &str) {
-        let (one, other) = (self.port(one), self.port(other));
+        let (name, one, other) = (one, self.port(one), self.port(other));
+        assert!(one != other, "a partition needs two hosts, and both names are of {name:?}");
         self.hub.block(one, other);
         self.hub.block(other, one);
     }
@@ -214,23 +226,33 @@ impl Network {
         self.hub.unblock(other, one);
     }
 
-    /// Returns a count of the world's own tasks, which a task holds while it runs.
-    pub(super) fn count_task(&self) -> TaskCount {
-        TaskCount::new(&self.tasks)
+    /// Spawns a task of the world's own, whose panics and errors fail the test. `what` names it.
+    pub(super) fn spawn(
+        &self,
+        what: String,
+        task: impl Future<Output = Outcome> + Send + 'static,
+    ) -> AbortHandle {
+        let program = Program {
+            what,
+            running: Box::pin(task),
+            failures: Arc::clone(&self.failures),
+            _counted: TaskCount::new(&self.tasks),
+        };
+        self.runtime.spawn(program).abort_handle()
     }
 
     /// Returns the host of this name, once it has been started.
     pub(super) fn net(&self, name: &str) -> Option<Net> {
-        self.lock().host(name).1.net.clone()
+        self.lock().host(name).net.clone()
     }
 
     /// Returns the names of all hosts.
     pub(super) fn names(&self) -> Vec<Arc<str>> {
-        self.lock().hosts.keys().cloned().collect()
+        self.lock().hosts.values().map(|host| Arc::clone(&host.name)).collect()
     }
 
     pub(super) fn port(&self, name: &str) -> HubPort {
-        self.lock().host(name).1.port
+        self.lock().host(name).port
     }
 
     pub(super) fn spawned_tasks(&self) -> usize {
@@ -268,12 +290,9 @@ impl Network {
 }
 
 impl State {
-    fn host(&mut self, name: &str) -> (Arc<str>, &mut Host) {
-        let key = self.hosts.get_key_value(name).map(|(key, _)| Arc::clone(key));
-        match key.zip(self.hosts.get_mut(name)) {
-            Some(found) => found,
-            None => panic!("no host of this world has the name {name:?}"),
-        }
+    fn host(&mut self, name: &str) -> &mut Host {
+        let found = self.hosts.get_mut(&name.to_ascii_lowercase());
+        found.unwrap_or_else(|| panic!("no host of this world has the name {name:?}"))
     }
 }
 

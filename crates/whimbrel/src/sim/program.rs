@@ -1,4 +1,4 @@
-//! The program of a host: a future, whose panics and errors fail the test.
+//! A task of a world, such as the program of a host: its panics and errors fail the test.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,8 @@ pub(super) type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// A program as a task of the world.
 pub(super) struct Program {
-    pub(super) name: Arc<str>,
+    /// Names it in errors.
+    pub(super) what: String,
     pub(super) running: Running,
     pub(super) failures: Arc<FailureSlot>,
     pub(super) _counted: TaskCount,
@@ -51,9 +52,7 @@ impl Future for Program {
         let failure = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(Ok(()))) => return Poll::Ready(()),
-            Ok(Poll::Ready(Err(error))) => {
-                Failure::Error(format!("the program of host {:?} failed: {error}", self.name))
-            }
+            Ok(Poll::Ready(Err(error))) => Failure::Error(format!("{} failed: {error}", self.what)),
             Err(payload) => Failure::Panic(payload),
         };
         self.failures.put(failure);

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::yield_now;
 use whimbrel_base::Instant;
 use whimbrel_io::hub::{HubCounters, HubLinks};
 use whimbrel_link::LinkConfig;
@@ -40,8 +41,9 @@ impl World {
     ///
     /// # Panics
     ///
-    /// Panics if the system gives no descriptor, and within a tokio runtime when it is dropped.
+    /// Panics if the system gives no descriptor, and within a tokio runtime: a world has its own.
     pub fn new(seed: u64) -> Self {
+        assert!(Handle::try_current().is_err(), "World::new: {NESTED}");
         let runtime = runtime(seed).unwrap_or_else(|error| panic!("{NO_RUNTIME}: {error}"));
         let network = {
             let _context = runtime.enter();
@@ -74,7 +76,8 @@ impl World {
     ///
     /// # Panics
     ///
-    /// Panics if there is a host of this name or 65,535 hosts, or if its stack cannot be built.
+    /// Panics if there is a host of this name (case is ignored) or 65,535 hosts, if the name is empty or an
+    /// address, or if its stack cannot be built.
     pub fn host<P, F>(&self, name: &str, program: P)
     where
         P: Fn(Net) -> F + Send + Sync + 'static,
@@ -90,7 +93,7 @@ impl World {
     ///
     /// # Panics
     ///
-    /// Panics at 65,535 hosts, or if the stack cannot be built.
+    /// Panics at 65,535 hosts, if the name is empty or an address, or if the stack cannot be built.
     pub fn net(&self, name: &str) -> Net {
         if self.network.add(name, None) {
             self.network.start(name);
@@ -101,14 +104,24 @@ impl World {
 
     /// Runs the world until `test` ends, and returns its result. Tasks go on in the next call.
     ///
+    /// Programs begin before `test` is first polled. Create timers within it, as in
+    /// `world.run(async { tokio::time::sleep(second).await })`: outside there is no runtime.
+    ///
     /// # Panics
     ///
-    /// Panics if a program has failed or panicked, at the [time limit](World::set_time_limit), if a
-    /// capture cannot be written, and within a tokio runtime.
+    /// Panics if a program has failed or panicked, or a stack has by a panic of code that it calls (as
+    /// of [`LinkHandle::on`](crate::LinkHandle::on)); at the [time limit](World::set_time_limit); if a
+    /// capture cannot be written; and within a tokio runtime.
     pub fn run<F: Future>(&self, test: F) -> F::Output {
+        assert!(Handle::try_current().is_err(), "World::run: {NESTED}");
         let limit = self.network.lock().time_limit;
+        let hosts = self.network.names().len();
         let failures = &self.network.failures;
         let output = self.runtime.block_on(async {
+            // The runtime polls some 60 tasks in each turn.
+            for _ in 0..=hosts / 16 {
+                yield_now().await;
+            }
             let (mut test, mut limited) = (pin!(test), pin!(tokio::time::sleep(limit)));
             poll_fn(|cx| {
                 failures.check(cx);
@@ -145,12 +158,17 @@ impl World {
 
     /// Starts a crashed host again, with a fresh stack of the same addresses and its program from the
     /// beginning. Its stack answers segments of former connections by RST. A host that runs is crashed
-    /// first.
+    /// first. Until its program listens, it refuses connections: if links have no delay, a `connect` at
+    /// the same time is.
     pub fn restart(&self, name: &str) {
         self.network.restart(name);
     }
 
     /// Drops all packets between two hosts at the hub. Those on the links from it arrive.
+    ///
+    /// # Panics
+    ///
+    /// Panics if both names are of one host.
     pub fn partition(&self, one: &str, other: &str) {
         self.network.partition(one, other);
     }
@@ -164,7 +182,8 @@ impl World {
     ///
     /// # Panics
     ///
-    /// Panics if no host has a name of `faults`.
+    /// Panics if a name of `faults` is no host's or stands twice, or if there are too few: crashes need one
+    /// host, and partitions two.
     pub fn faults(&self, faults: Faults) {
         let seed = self.network.next_fault_seed();
         let _context = self.runtime.enter();
@@ -255,3 +274,5 @@ fn runtime(seed: u64) -> io::Result<Runtime> {
 }
 
 const NO_RUNTIME: &str = "the system gives no runtime";
+const NESTED: &str = "there is a runtime of tokio already, and a world has its own: use #[test] instead of \
+                      #[tokio::test], and pass the async code to World::run";

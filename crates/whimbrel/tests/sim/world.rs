@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
-use whimbrel::TcpListener;
 use whimbrel::parts::link::reader;
-use whimbrel::sim::{Faults, World};
+use whimbrel::sim::{Faults, HubLinks, World};
+use whimbrel::{LinkHandle, TcpListener};
 
 use crate::scratch::scratch;
 use crate::{connect, echo, exchange, panic_of};
@@ -164,6 +164,90 @@ fn failure_of_program_fails_test() {
     assert_eq!(failing(|| panic!("a wrong sum")), "a wrong sum");
     let error = failing(|| Err("no disk".into()));
     assert_eq!(error, "the program of host \"failing\" failed: no disk");
+}
+
+#[test]
+fn panic_of_rule_fails_test() {
+    let failing = |choose: fn(&HubLinks) -> &LinkHandle| {
+        panic_of(|| {
+            let world = World::new(1);
+            world.host("echo", echo);
+            let net = world.net("client");
+            choose(&world.links("client")).on(|_| panic!("a wrong rule"));
+            let waiting = world.run(async { connect(&net, "echo").await });
+            panic!("{waiting:?} after {:?}", world.elapsed());
+        })
+    };
+    // The hub runs the rules of links to hosts, and stacks run those of their own.
+    assert_eq!(failing(|links| &links.down), "a wrong rule");
+    let text = "the stack of host \"client\" has ended: a worker of it stopped";
+    assert_eq!(failing(|links| &links.up), text);
+}
+
+#[test]
+fn runtime_around_world_is_refused() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().unwrap();
+    let text = panic_of(|| runtime.block_on(async { drop(World::new(1)) }));
+    assert!(text.contains("use #[test] instead of #[tokio::test]"), "{text}");
+    let world = World::new(1);
+    let text = panic_of(|| world.run(async { world.run(async {}) }));
+    assert!(text.starts_with("World::run: there is a runtime of tokio already"), "{text}");
+}
+
+#[test]
+fn names_are_told_apart_without_case_and_from_addresses() {
+    let world = World::new(1);
+    let net = world.net("One");
+    assert_eq!(
+        (world.net("oNE").address(), net.lookup("one").unwrap()),
+        (net.address(), net.address())
+    );
+    assert_eq!(net.name(), "One");
+    assert_eq!(panic_of(|| world.host("ONE", echo)), "there is a host \"ONE\" already");
+    for name in ["", "10.0.0.9", "fd00::9"] {
+        assert!(panic_of(|| world.host(name, echo)).contains("is no name of a host"));
+    }
+    let text = panic_of(|| world.partition("one", "ONE"));
+    assert_eq!(text, "a partition needs two hosts, and both names are of \"one\"");
+}
+
+#[test]
+fn faults_of_too_few_hosts_are_refused() {
+    let world = World::new(1);
+    let _hosts = (world.net("one"), world.net("two"));
+    let second = Duration::from_secs(1);
+    let refused = |hosts: &[&str]| {
+        let faults = Faults::among(hosts.iter().copied()).partitions(second, second);
+        panic_of(|| world.faults(faults))
+    };
+    assert_eq!(refused(&["one"]), "Partition needs 2 hosts, and Faults::among names 1");
+    assert!(refused(&["one", "two", "ONE"]).contains("names a host twice"));
+    assert!(refused(&["one", "other"]).contains("no host of this world has the name \"other\""));
+    let text = panic_of(|| world.faults(Faults::among([""; 0]).crashes(second, second)));
+    assert_eq!(text, "Crash needs 1 hosts, and Faults::among names 0");
+}
+
+#[test]
+fn longest_times_of_faults_do_not_overflow() {
+    let world = World::new(1);
+    let _hosts = (world.net("one"), world.net("two"));
+    let faults = Faults::among(["one", "two"]).crashes(Duration::MAX, Duration::MAX);
+    let rare = faults.clone().partitions(Duration::MAX, Duration::MAX).until(Duration::MAX);
+    world.faults(rare);
+    world.faults(faults.partitions(Duration::ZERO, Duration::MAX));
+    world.run(async { sleep(Duration::from_secs(3_600)).await });
+}
+
+#[test]
+fn program_listens_before_test_begins() {
+    let world = World::new(1);
+    let net = world.net("client");
+    for number in 0..100 {
+        world.host(&format!("echo{number}"), echo);
+    }
+    // Links have no delay here.
+    world.run(async { connect(&net, "echo99").await }).unwrap();
 }
 
 #[test]
