@@ -380,8 +380,11 @@ impl Sender {
         sent.saturating_sub(self.seq.wnd.get()).min(unit - 1)
     }
 
-    /// The range at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
+    /// The range at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe. It ends where the
+    /// peer holds what follows.
     fn oldest_range(&self, queue: Option<&SendQueue>, room: u32) -> SendRange {
+        let held = queue.and_then(|it| Some(it.flight.sacked().first()?.start - it.flight.una()));
+        let room = held.map_or(room, |from| u64::from(room).min(from) as u32);
         let queued = queued(queue);
         let len = room.min(u32::from(self.mss)).min(queued);
         let fin = len == queued && room > len && self.fin_goes_with(len);
