@@ -1,5 +1,6 @@
 //! Pacing: text leaves in quanta, spread over the round trip.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
@@ -12,6 +13,8 @@ pub struct Pacer {
     next: Instant,
     /// The most bytes that leave at once; 0 before a rate is known.
     quantum: u32,
+    /// The most bytes per second, if that was set.
+    most: Option<NonZeroU64>,
 }
 
 /// Rates of a flow whose algorithm has none of its own, percent of a window in each round trip.
@@ -49,6 +52,25 @@ impl Pacer {
     #[inline]
     pub const fn has_begun(&self) -> bool {
         self.quantum != 0
+    }
+
+    /// The most bytes per second, if that was set.
+    #[inline]
+    pub const fn most(&self) -> Option<NonZeroU64> {
+        self.most
+    }
+
+    /// From now on the flow has at most so many bytes per second.
+    pub const fn set_most(&mut self, most: Option<NonZeroU64>) {
+        (self.most, self.quantum) = (most, 0);
+    }
+
+    /// The rate of a flow that would have `rate` bytes per second; `None`: it is not paced.
+    pub fn bounded(&self, rate: Option<u64>) -> Option<u64> {
+        match self.most {
+            Some(most) => Some(rate.map_or(most.get(), |rate| rate.min(most.get()))),
+            None => rate,
+        }
     }
 
     /// When text may leave next.

@@ -52,10 +52,10 @@ impl Tunables {
         SlowStart { most, hystart: self.hystart, paced: self.pacing }
     }
 
-    /// The rates of flows whose algorithm has no rate of its own; `None` if these are not paced.
-    pub fn pacing_ratios(&self) -> Option<PacingRatios> {
+    /// The rates of paced flows whose algorithm has no rate of its own.
+    pub const fn pacing_ratios(&self) -> PacingRatios {
         let (slow_start, avoidance) = (self.pacing_slow_start, self.pacing_avoidance);
-        self.pacing.then_some(PacingRatios { slow_start, avoidance })
+        PacingRatios { slow_start, avoidance }
     }
 
     /// The receive buffer that a route sets for a connection that advertises `mss`, bytes; 0: none.

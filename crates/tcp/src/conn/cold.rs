@@ -1,6 +1,7 @@
 //! Settings and route metrics of one connection only, and its rare counts.
 
 use alloc::boxed::Box;
+use core::num::NonZeroU64;
 use core::time::Duration;
 
 use whimbrel_base::Tick;
@@ -151,6 +152,10 @@ impl ColdOptions {
 
     pub(super) fn unsent_low_water(&self) -> Option<u32> {
         self.overrides()?.unsent_low_water
+    }
+
+    pub(super) fn max_pacing_rate(&self) -> Option<NonZeroU64> {
+        self.overrides()?.max_pacing_rate
     }
 
     /// The most bytes that are announced at once; `u32::MAX` if the application did not say.

@@ -3,6 +3,7 @@
 //! A listener hands it on to the connections that it accepts. What nearly no connection has set
 //! apart stands in a box of its own ([`SocketOverrides`]), so that it costs the others nothing.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 
 use whimbrel_recovery::cc::Algorithm;
@@ -66,6 +67,10 @@ pub struct SocketOverrides {
     /// Bytes that may wait to be sent for the first time (`TCP_NOTSENT_LOWAT`); without, what the
     /// send buffer holds.
     pub unsent_low_water: Option<u32>,
+    /// The most bytes of text per second that leave, what is sent again included (`SO_MAX_PACING_RATE`). The
+    /// connection is paced then. As on Linux the first 14,600 bytes leave at once. No wait exceeds a second, so that
+    /// less than two segments per second has no effect.
+    pub max_pacing_rate: Option<NonZeroU64>,
     /// The largest window that is announced, bytes.
     pub window_clamp: Option<u32>,
     /// When text is acknowledged.

@@ -88,7 +88,13 @@ impl Tcb {
     }
 
     pub(super) fn buffers(&mut self, cx: &mut Context) -> &mut Buffers {
-        self.buffers.get_or_insert_with(|| cx.pool.take())
+        self.buffers.get_or_insert_with(|| {
+            let mut buffers = cx.pool.take();
+            if let Some(most) = self.stats.cold.max_pacing_rate() {
+                buffers.send.pacer.set_most(Some(most));
+            }
+            buffers
+        })
     }
 
     /// Gives the buffers back if nothing is in them.

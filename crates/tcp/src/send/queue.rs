@@ -83,7 +83,7 @@ impl SendQueue {
     }
 
     /// Notes when the text behind what was just sent may leave: by the algorithm's rate, or by `ratios` of the
-    /// window in each round trip of `srtt`. Returns true if it has to wait.
+    /// window in each round trip of `srtt`, and by the most that was set. Returns true if it has to wait.
     #[inline(never)]
     pub fn pace(
         &mut self,
@@ -93,7 +93,7 @@ impl SendQueue {
         srtt: Micros,
     ) -> bool {
         let rate = self.control(window).pacing_rate();
-        let rate = rate.or_else(|| ratios?.rate(window, srtt));
+        let rate = self.pacer.bounded(rate.or_else(|| ratios?.rate(window, srtt)));
         rate.is_some_and(|rate| self.pacer.on_sent(sent.bytes, rate, sent.mss, sent.now))
     }
 
@@ -111,7 +111,7 @@ impl SendQueue {
         self.recovery.forget();
         self.cc.reset();
         self.mtu_probe = 0;
-        if self.pacer.has_begun() {
+        if self.pacer.has_begun() || self.pacer.most().is_some() {
             self.pacer = Pacer::default();
         }
     }
@@ -125,7 +125,10 @@ impl SendQueue {
     /// True if nothing is in it that must be kept.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty() && (self.is_quiet() || self.is_settled()) && !self.cc.must_stay()
+        self.text.is_empty()
+            && (self.is_quiet() || self.is_settled())
+            && !self.cc.must_stay()
+            && self.pacer.most().is_none()
     }
 
     /// True if of what was missing nothing must be kept.

@@ -104,6 +104,10 @@ impl Socket {
             SocketOption::NotSentLowAt => {
                 Some(options.overrides.unsent_low_water.unwrap_or(0).cast_signed())
             }
+            SocketOption::MaxPacingRate => {
+                let rate = options.overrides.max_pacing_rate.map(|rate| u32::try_from(rate.get()));
+                Some(rate.map_or(-1, |rate| rate.unwrap_or(u32::MAX).cast_signed()))
+            }
             SocketOption::WindowClamp => Some(number(options.overrides.window_clamp.unwrap_or(0))),
             _ => None,
         }

@@ -1,5 +1,6 @@
 //! `setsockopt`: supported options take effect at once, others are refused.
 
+use core::num::NonZeroU64;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
@@ -170,6 +171,11 @@ fn set_segments(socket: &mut Socket, option: SocketOption, value: i32) -> Result
         SocketOption::MaxSeg => set.max_seg = Some(within(value, 88..=32_767)?),
         SocketOption::NotSentLowAt => {
             set.unsent_low_water = (value != 0).then_some(value.cast_unsigned());
+        }
+        // -1: any rate. 0 is none to Linux, either.
+        SocketOption::MaxPacingRate => {
+            let rate = Some(value).filter(|value| *value != -1).map(i32::cast_unsigned);
+            set.max_pacing_rate = rate.and_then(|rate| NonZeroU64::new(rate.into()));
         }
         SocketOption::WindowClamp if value == 0 => {
             if !matches!(socket.phase, Phase::Idle) {

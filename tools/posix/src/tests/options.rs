@@ -37,6 +37,7 @@ fn unsupported_options_are_refused() {
         SocketOption::QuickAck,
         SocketOption::UserTimeOut,
         SocketOption::NotSentLowAt,
+        SocketOption::MaxPacingRate,
         SocketOption::Tos,
         SocketOption::Ttl,
         SocketOption::BindAddressNoPort,
@@ -52,6 +53,18 @@ fn unsupported_options_are_refused() {
         }
     }
     assert_eq!(world.client.getsockopt(fd, SocketOption::Mark), Err(Errno::ENOPROTOOPT));
+    world.end();
+}
+
+#[test]
+fn pacing_rate_reads_back_and_minus_one_is_any() {
+    let (mut world, _, client, _) = World::joined();
+    let option = SocketOption::MaxPacingRate;
+    assert_eq!(world.client.getsockopt(client, option), Ok(OptionValue::Int(-1)));
+    for (set, told) in [(1_000_000, 1_000_000), (-2, -2), (0, -1), (5_000, 5_000), (-1, -1)] {
+        assert_eq!(world.client.setsockopt(client, option, &OptionValue::Int(set)), Ok(()));
+        assert_eq!(world.client.getsockopt(client, option), Ok(OptionValue::Int(told)));
+    }
     world.end();
 }
 

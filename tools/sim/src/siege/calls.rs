@@ -1,5 +1,6 @@
 //! Calls of the host's applications and its administrator, sensible or not.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -393,6 +394,7 @@ fn options(script: &mut Script<'_>) -> SocketOptions {
             max_seg: set(11).then(|| script.u16()),
             unsent_low_water: set(12).then(|| size(script)),
             window_clamp: set(13).then(|| size(script)),
+            max_pacing_rate: NonZeroU64::new(50_000).filter(|_| set(12) && set(13)),
             acks: if set(14) { AckTiming::AtOnce } else { AckTiming::Delayed },
         },
     }

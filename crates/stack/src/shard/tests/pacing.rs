@@ -1,5 +1,6 @@
 //! Text of a paced flow leaves spread over time; all else leaves at once.
 
+use core::num::NonZeroU64;
 use std::boxed::Box;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::vec::Vec;
 
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::{Ack, CongestionControl, Loss, Timeout, Window};
+use whimbrel_tcp::conn::{SocketOptions, SocketOverrides};
 
 use super::hosts::{Hosts, Over, drain, send};
 use crate::{Handle, TxBatch};
@@ -196,4 +198,54 @@ fn window_is_paced_if_the_tunable_says_so() {
     let slow = Tunables { pacing_slow_start: 10, pacing_avoidance: 10, ..paced };
     let (slow, _) = transfer(&slow);
     assert!(slow > spread * 3, "{slow:?} by a tenth of the window, {spread:?} by all of it");
+}
+
+/// The connection may have at most so many bytes per second.
+fn limit(hosts: &mut Hosts, client: Handle, most: u64) {
+    let max_pacing_rate = NonZeroU64::new(most);
+    let overrides = SocketOverrides { max_pacing_rate, ..SocketOverrides::default() };
+    hosts.client.set_options(client, &SocketOptions { overrides, ..SocketOptions::default() });
+}
+
+#[test]
+fn connection_keeps_the_rate_that_was_set_for_it() {
+    for rate in [MEGABYTE / 8, MEGABYTE] {
+        let mut hosts = Hosts::new();
+        let listener = hosts.listen(Over::V4, 8);
+        let (client, server) = hosts.connected(Over::V4, listener);
+        limit(&mut hosts, client, rate);
+        let step = Duration::from_millis(5);
+        let mut in_time = |hosts: &mut Hosts, steps| -> usize {
+            arrivals(hosts, client, server, step, steps).iter().sum()
+        };
+        let expected = rate as usize;
+        in_time(&mut hosts, 100);
+        let all = in_time(&mut hosts, 200);
+        assert!(all.abs_diff(expected) <= expected / 50, "{all} of {expected}");
+        limit(&mut hosts, client, 2 * rate);
+        in_time(&mut hosts, 100);
+        let all = in_time(&mut hosts, 200);
+        assert!(all.abs_diff(2 * expected) <= expected / 25, "{all} of twice {expected}");
+        limit(&mut hosts, client, 0);
+        let free = in_time(&mut hosts, 40);
+        assert!(free > rate as usize, "{free} without a limit of {rate}");
+    }
+}
+
+#[test]
+fn rate_is_kept_while_the_application_writes_little() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, server) = hosts.connected(Over::V4, listener);
+    limit(&mut hosts, client, MEGABYTE);
+    let mut arrived = 0;
+    for _ in 0..1_000 {
+        // All of it is acknowledged before more comes: eight segments, of which no acknowledgment is delayed.
+        if hosts.client.snapshot(client).is_some_and(|it| it.send_queued == 0) {
+            send(&mut hosts.client, client, &[7; 8 * 1_448]);
+        }
+        hosts.run(Duration::from_millis(1));
+        arrived += drain(&mut hosts.server, server).0.len();
+    }
+    assert!((500_000..=1_034_600).contains(&arrived), "{arrived} in a second");
 }

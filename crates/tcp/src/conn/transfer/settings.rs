@@ -19,6 +19,11 @@ impl Transfer {
         let idle = self.tcb.stats.cold.keepalive_time(&cx.tunables);
         if self.tcb.stats.cold.overrides().copied().unwrap_or_default() != *overrides {
             self.tcb.stats.cold.record_mut().overrides = *overrides;
+            if let Some(buffers) = self.tcb.buffers.as_deref_mut()
+                && buffers.send.pacer.most() != overrides.max_pacing_rate
+            {
+                buffers.send.pacer.set_most(overrides.max_pacing_rate);
+            }
         }
         if self.tcb.is_before_syn() {
             self.tcb.limit_mss(overrides.max_seg, cx.tunables.least_mss);

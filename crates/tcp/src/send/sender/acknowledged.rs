@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
-use whimbrel_recovery::cc::{Ack, Phase};
+use whimbrel_recovery::cc::{Ack, Control, Phase, SlowStart};
 use whimbrel_recovery::flight::Delivered;
-use whimbrel_recovery::{Acked, Reaction};
+use whimbrel_recovery::{Acked, Pacer, Reaction};
 use whimbrel_wire::tcp::{SackBlock, SackBlocks, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
@@ -102,8 +102,9 @@ impl Sender {
     /// grows.
     #[inline]
     pub fn on_plain_ack(&mut self, cx: &Env, acked: &Acknowledged, queue: &mut SendQueue) {
-        let (in_flight, delivered) = (queue.flight.pipe(), acked.bytes);
-        queue.control(&mut self.window).on_ack(delivered, |limited| Ack {
+        let SendQueue { flight, cc, pacer, .. } = queue;
+        let (in_flight, delivered) = (flight.pipe(), acked.bytes);
+        Control { window: &mut self.window, state: cc }.on_ack(delivered, |limited| Ack {
             now: cx.now,
             delivered,
             arrived: delivered,
@@ -114,7 +115,7 @@ impl Sender {
             rate: None,
             phase: Phase::Open,
             mss: u32::from(self.mss),
-            slow_start: cx.tunables.slow_start(self.mss.into()),
+            slow_start: slow_start(cx, pacer, self.mss),
         });
     }
 
@@ -149,7 +150,7 @@ impl Sender {
             rtt: arrival.acked.and_then(|acked| acked.rtt),
             can_send_new: unsent && self.seq.usable() > 0,
             path: self.path(cx.now, arrival.sack, arrival.min_rtt),
-            slow_start: cx.tunables.slow_start(self.mss.into()),
+            slow_start: slow_start(cx, &queue.pacer, self.mss),
         };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
         let (reaction, events) = recovery.on_ack(flight, &mut control, &acked);
@@ -266,6 +267,13 @@ impl Flags {
             cx.counters.sack_reorder += 1;
         }
     }
+}
+
+/// The rules of slow start of a flow with this pacer: a limit spreads acknowledgments as pacing does.
+#[inline]
+fn slow_start(cx: &Env, pacer: &Pacer, mss: u16) -> SlowStart {
+    let rules = cx.tunables.slow_start(mss.into());
+    SlowStart { paced: rules.paced || pacer.most().is_some(), ..rules }
 }
 
 /// Bytes of text that no packet exceeds, with segments joined by the peer's offloads.

@@ -507,7 +507,9 @@ impl Sender {
         let (repaired, sent) = self.note_transmission(cx, numbers, bytes, queue);
         queue.note_sample(&range, repaired, &sent, is_last.then_some(self.window.cwnd));
         let srtt = self.rtt.srtt_micros().map_or_else(Micros::default, Micros::new);
-        if queue.pace(&mut self.window, &sent, cx.tunables.pacing_ratios(), srtt) {
+        let is_paced = cx.tunables.pacing || queue.pacer.most().is_some();
+        let ratios = is_paced.then(|| cx.tunables.pacing_ratios());
+        if queue.pace(&mut self.window, &sent, ratios, srtt) {
             self.flags.set(Flags::PACED);
         }
     }
