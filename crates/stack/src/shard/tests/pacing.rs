@@ -215,7 +215,7 @@ fn connection_keeps_the_rate_that_was_set_for_it() {
         let (client, server) = hosts.connected(Over::V4, listener);
         limit(&mut hosts, client, rate);
         let step = Duration::from_millis(5);
-        let mut in_time = |hosts: &mut Hosts, steps| -> usize {
+        let in_time = |hosts: &mut Hosts, steps| -> usize {
             arrivals(hosts, client, server, step, steps).iter().sum()
         };
         let expected = rate as usize;
