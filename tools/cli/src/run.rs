@@ -162,7 +162,7 @@ impl Inside {
             return Ok(inside);
         }
         warn(
-            "/proc cannot be mounted for process ids of the program's own: daemons that it leaves may \
+            "/proc cannot be mounted for process ids of the program's own: processes that it starts may \
              outlive a kill -9 of this process",
         );
         Self::start_with(plan, ProcessIds::Shared)?

@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use whimbrel_base::{Instant, Secrets};
-use whimbrel_stack::shard::ShardConfig;
-use whimbrel_stack::{Capabilities, Medium, Shard};
+use whimbrel_stack::{Capabilities, Medium, Shard, ShardConfig};
 use whimbrel_wire::{Address, Endpoint, Family};
 
 use super::{FlowKey, NAME_PATIENCE, PATIENCE, UdpFlows};
