@@ -52,6 +52,7 @@ fn poor() -> Machine {
             veth("eth0", None),
             veth("whim1", Some(("whim0", Checksums::Device))),
         ],
+        user_namespaces: Some(Err(28)),
         xdp: Err(ErrorKind::Unsupported),
         programs: vec!["wrk"],
         ..rich()
@@ -72,6 +73,7 @@ fn missing_need_comes_with_fix_command() {
         (Need::Tun, Verdict::Fail, "modprobe tun"),
         (Need::NetAdmin, Verdict::Fail, "setcap cap_net_admin+ep /usr/bin/whimbrel"),
         (Need::Namespaces, Verdict::Fail, "--cap-add SYS_ADMIN"),
+        (Need::UserNamespaces, Verdict::Fail, "user.max_user_namespaces=10000"),
         (Need::LowPorts, Verdict::Fail, "ip_unprivileged_port_start=0"),
         (Need::NetRaw, Verdict::Fail, "setcap cap_net_raw+ep"),
         (Need::Packet, Verdict::Fail, "root"),
