@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::iter;
 
 use bytes::Bytes;
 use whimbrel_wire::{Address, Endpoint};
@@ -26,20 +27,57 @@ pub(crate) struct TestTransport {
 /// The peer's end of a connection.
 #[derive(Default)]
 pub(crate) struct TestConnection {
-    /// Bytes for the application, in one piece.
-    pub(crate) input: Option<Bytes>,
+    /// Results of the application's reads; then there is nothing yet.
+    pub(crate) input: VecDeque<Reading>,
     /// Bytes that the application sent.
     pub(crate) output: Vec<u8>,
     /// Number of bytes that the peer still takes.
     pub(crate) room: usize,
+    /// The error of sending to it.
+    pub(crate) refusal: Option<ConnError>,
+    pub(crate) fate: Fate,
     /// Last byte of its address.
     pub(crate) host: u8,
+}
+
+/// What the application did to a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Fate {
+    #[default]
+    Open,
+    Shut,
+    Closed,
+    Aborted,
 }
 
 impl TestTransport {
     /// A transport whose connections open with this room.
     pub(crate) fn connecting(connect_room: usize) -> Self {
         Self { connect_room, ..Self::default() }
+    }
+
+    /// A transport with so many open connections, which take all.
+    pub(crate) fn open(connections: usize) -> Self {
+        let connection = || TestConnection { room: usize::MAX, ..TestConnection::default() };
+        let all = iter::repeat_with(connection).take(connections).collect();
+        Self { connections: all, accepted: connections, ..Self::default() }
+    }
+
+    /// The peer's end of a connection.
+    pub(crate) fn at(&mut self, id: u32) -> &mut TestConnection {
+        &mut self.connections[id as usize]
+    }
+
+    pub(crate) fn says(&mut self, id: u32, readings: impl IntoIterator<Item = Reading>) {
+        self.at(id).input.extend(readings);
+    }
+
+    pub(crate) fn heard(&self, id: u32) -> &[u8] {
+        &self.connections[id as usize].output
+    }
+
+    pub(crate) fn fate(&self, id: u32) -> Fate {
+        self.connections[id as usize].fate
     }
 }
 
@@ -75,7 +113,10 @@ impl Transport for TestTransport {
 
     fn send(&mut self, id: u32, data: &mut Bytes) -> Result<usize, ConnError> {
         self.calls += 1;
-        let connection = &mut self.connections[id as usize];
+        let connection = self.at(id);
+        if let Some(error) = connection.refusal {
+            return Err(error);
+        }
         let taken = data.split_to(data.len().min(connection.room));
         connection.room -= taken.len();
         connection.output.extend_from_slice(&taken);
@@ -88,14 +129,20 @@ impl Transport for TestTransport {
 
     fn recv(&mut self, id: u32) -> Reading {
         self.calls += 1;
-        self.connections[id as usize].input.take().map_or(Reading::Pending, Reading::Data)
+        self.at(id).input.pop_front().unwrap_or(Reading::Pending)
     }
 
-    fn shutdown(&mut self, _: u32) {}
+    fn shutdown(&mut self, id: u32) {
+        self.at(id).fate = Fate::Shut;
+    }
 
-    fn close(&mut self, _: u32) {}
+    fn close(&mut self, id: u32) {
+        self.at(id).fate = Fate::Closed;
+    }
 
-    fn abort(&mut self, _: u32) {}
+    fn abort(&mut self, id: u32) {
+        self.at(id).fate = Fate::Aborted;
+    }
 
     fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
         if self.accepted < self.connections.len() {

@@ -1,149 +1,23 @@
-use alloc::collections::VecDeque;
 use alloc::vec;
-use alloc::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_wire::Endpoint;
 
 use super::{HALF_CLOSED, PIECE, Pair, Relay, RelayStatistics, Sides};
-use crate::transport::{
-    ConnError, ConnectOptions, OpenError, Reading, SenderStats, StackUsage, Transport,
-    TransportEvent,
-};
-
-/// Connections of one side; the test plays their peers.
-struct Side(Vec<Peer>);
-
-/// The peer's end of a connection.
-struct Peer {
-    /// Results of the relay's reads; then there is nothing yet.
-    input: VecDeque<Reading>,
-    output: Vec<u8>,
-    /// Bytes that it still takes.
-    room: usize,
-    /// The error of sending to it.
-    refusal: Option<ConnError>,
-    fate: Fate,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
-    Open,
-    Shut,
-    Closed,
-    Aborted,
-}
-
-impl Side {
-    fn of(number: usize) -> Self {
-        let peer = |_| Peer {
-            input: VecDeque::new(),
-            output: Vec::new(),
-            room: usize::MAX,
-            refusal: None,
-            fate: Fate::Open,
-        };
-        Self((0..number).map(peer).collect())
-    }
-
-    fn says(&mut self, id: u32, readings: impl IntoIterator<Item = Reading>) {
-        self.0[id as usize].input.extend(readings);
-    }
-
-    fn heard(&self, id: u32) -> &[u8] {
-        &self.0[id as usize].output
-    }
-
-    fn fate(&self, id: u32) -> Fate {
-        self.0[id as usize].fate
-    }
-}
-
-impl Transport for Side {
-    type Id = u32;
-    type Listener = ();
-
-    fn place(id: u32) -> u32 {
-        id
-    }
-
-    fn connect(
-        &mut self,
-        _: Endpoint,
-        _: &ConnectOptions,
-        _: &mut Bytes,
-    ) -> Result<u32, OpenError> {
-        Err(ConnError::System.into())
-    }
-
-    fn accept(&mut self, (): ()) -> Option<u32> {
-        None
-    }
-
-    fn send(&mut self, id: u32, data: &mut Bytes) -> Result<usize, ConnError> {
-        let peer = &mut self.0[id as usize];
-        if let Some(error) = peer.refusal {
-            return Err(error);
-        }
-        let taken = data.split_to(data.len().min(peer.room));
-        peer.room -= taken.len();
-        peer.output.extend_from_slice(&taken);
-        Ok(taken.len())
-    }
-
-    fn recv(&mut self, id: u32) -> Reading {
-        self.0[id as usize].input.pop_front().unwrap_or(Reading::Pending)
-    }
-
-    fn shutdown(&mut self, id: u32) {
-        self.0[id as usize].fate = Fate::Shut;
-    }
-
-    fn close(&mut self, id: u32) {
-        self.0[id as usize].fate = Fate::Closed;
-    }
-
-    fn abort(&mut self, id: u32) {
-        self.0[id as usize].fate = Fate::Aborted;
-    }
-
-    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
-        None
-    }
-
-    fn sender_stats(&self, _: u32) -> Option<SenderStats> {
-        None
-    }
-
-    fn retransmits(&self) -> Option<u64> {
-        None
-    }
-
-    fn stack_usage(&self) -> Option<StackUsage> {
-        None
-    }
-
-    fn local(&self, _: u32) -> Option<Endpoint> {
-        None
-    }
-
-    fn remote(&self, _: u32) -> Option<Endpoint> {
-        None
-    }
-}
+use crate::test_transport::{Fate, TestTransport};
+use crate::transport::{ConnError, Reading, TransportEvent};
 
 /// A relay of flows, of which both ends have the same number.
 struct World {
-    near: Side,
-    far: Side,
-    relay: Relay<Side, Side>,
+    near: TestTransport,
+    far: TestTransport,
+    relay: Relay<TestTransport, TestTransport>,
     now: Instant,
 }
 
 impl World {
     fn of(flows: u32) -> Self {
-        let [near, far] = [(); 2].map(|()| Side::of(flows as usize));
+        let [near, far] = [(); 2].map(|()| TestTransport::open(flows as usize));
         let mut world = Self { near, far, relay: Relay::default(), now: Instant::ZERO };
         for id in 0..flows {
             let sides = Sides { near: &mut world.near, far: &mut world.far };
@@ -153,12 +27,12 @@ impl World {
         world
     }
 
-    fn on_near(&mut self, event: &TransportEvent<Side>) -> bool {
+    fn on_near(&mut self, event: &TransportEvent<TestTransport>) -> bool {
         let sides = Sides { near: &mut self.near, far: &mut self.far };
         self.relay.on_near(sides, event, self.now)
     }
 
-    fn on_far(&mut self, event: &TransportEvent<Side>) -> bool {
+    fn on_far(&mut self, event: &TransportEvent<TestTransport>) -> bool {
         let sides = Sides { near: &mut self.near, far: &mut self.far };
         self.relay.on_far(sides, event, self.now)
     }
@@ -209,14 +83,14 @@ fn bytes_and_fin_pass_in_each_direction_alone() {
 
 #[test]
 fn header_precedes_data_and_is_not_counted() {
-    let [mut near, mut far] = [(); 2].map(|()| Side::of(1));
+    let [mut near, mut far] = [(); 2].map(|()| TestTransport::open(1));
     let mut relay = Relay::default();
     near.says(0, [text(b"data")]);
-    far.0[0].room = 3;
+    far.at(0).room = 3;
     let pair = Pair { near: 0, far: 0, first: Bytes::from_static(b"header ") };
     relay.join(Sides { near: &mut near, far: &mut far }, pair, Instant::ZERO);
     assert_eq!((far.heard(0), relay.statistics().bytes_up), (&b"hea"[..], 0));
-    far.0[0].room = 100;
+    far.at(0).room = 100;
     let sides = Sides { near: &mut near, far: &mut far };
     relay.on_far(sides, &TransportEvent::Writable(0), Instant::ZERO);
     assert_eq!((far.heard(0), relay.statistics().bytes_up), (&b"header data"[..], 4));
@@ -225,19 +99,19 @@ fn header_precedes_data_and_is_not_counted() {
 #[test]
 fn full_side_stops_reading_of_other() {
     let mut world = World::of(1);
-    world.far.0[0].room = 1_000;
+    world.far.at(0).room = 1_000;
     world.near.says(0, (0..10).map(|_| data(PIECE)));
     world.on_near(&TransportEvent::Readable(0));
     for _ in 0..10 {
         world.on_near(&TransportEvent::Readable(0));
     }
-    assert_eq!(world.near.0[0].input.len(), 9, "one piece is held");
+    assert_eq!(world.near.at(0).input.len(), 9, "one piece is held");
     assert_eq!(world.statistics().bytes_up, 1_000);
     // The other direction is not stopped.
     world.far.says(0, [text(b"come on")]);
     world.on_far(&TransportEvent::Readable(0));
     assert_eq!(world.near.heard(0), b"come on");
-    world.far.0[0].room = usize::MAX;
+    world.far.at(0).room = usize::MAX;
     world.on_far(&TransportEvent::Writable(0));
     while world.poll() {}
     assert_eq!(world.far.heard(0).len(), 10 * PIECE);
@@ -250,7 +124,7 @@ fn reset_of_either_side_resets_other() {
     world.far.says(1, [text(b"last"), Reading::Failed(ConnError::Reset)]);
     world.on_far(&TransportEvent::Readable(1));
     assert_eq!(world.near.heard(1), b"last");
-    world.near.0[2].refusal = Some(ConnError::Reset);
+    world.near.at(2).refusal = Some(ConnError::Reset);
     world.far.says(2, [text(b"lost")]);
     world.on_far(&TransportEvent::Readable(2));
     for id in 0..3 {
@@ -266,14 +140,14 @@ fn reset_of_either_side_resets_other() {
 fn response_of_server_that_takes_no_more_arrives() {
     for (behind, fate) in [(Some(Reading::End), Fate::Closed), (None, Fate::Aborted)] {
         let mut world = World::of(1);
-        world.far.0[0].refusal = Some(ConnError::Reset);
+        world.far.at(0).refusal = Some(ConnError::Reset);
         world.far.says(0, [text(b"too large")]);
         world.far.says(0, behind);
         world.near.says(0, [data(100)]);
-        world.near.0[0].room = 3;
+        world.near.at(0).room = 3;
         world.on_near(&TransportEvent::Readable(0));
         assert_eq!(world.near.fate(0), Fate::Open, "more is to come");
-        world.near.0[0].room = 100;
+        world.near.at(0).room = 100;
         world.on_near(&TransportEvent::Writable(0));
         assert_eq!(world.near.heard(0), b"too large");
         assert_eq!(world.near.fate(0), fate);
@@ -313,13 +187,13 @@ fn endless_senders_hold_one_piece_each_and_delay_by_one_turn() {
     let mut world = World::of(1_001);
     for id in 0..1_000 {
         if id % 2 == 0 {
-            world.far.0[id as usize].room = 0;
+            world.far.at(id).room = 0;
         }
         world.near.says(id, (0..8).map(|_| Reading::Data(Bytes::from_static(&[0; PIECE]))));
         world.on_near(&TransportEvent::Readable(id));
-        let read = 8 - world.near.0[id as usize].input.len();
+        let read = 8 - world.near.at(id).input.len();
         assert_eq!(read, 1, "{id}: no turn passes on more than one piece");
-        world.far.0[id as usize].output.clear();
+        world.far.at(id).output.clear();
     }
     world.near.says(1_000, [text(b"honest")]);
     world.on_near(&TransportEvent::Readable(1_000));

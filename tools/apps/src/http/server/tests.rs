@@ -13,7 +13,7 @@ use crate::test_transport::{TestConnection, TestTransport};
 /// Adds a client that sends `request` so many times, and reads `room` bytes of the responses.
 fn ask(net: &mut TestTransport, request: &str, times: usize, room: usize) -> usize {
     let text = format!("{request} HTTP/1.1\r\nHost: a\r\n\r\n").repeat(times);
-    let input = Some(Bytes::from(text));
+    let input = [Reading::Data(Bytes::from(text))].into();
     net.connections.push(TestConnection { input, room, ..TestConnection::default() });
     net.connections.len() - 1
 }
