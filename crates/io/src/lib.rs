@@ -27,8 +27,9 @@
 //! # }
 //! ```
 //!
-//! Optional parts are features, off by default: `signals`, and `rules` for configuration files and
-//! environment variables. The command line has both.
+//! Optional parts are features, off by default: `signals`, `rules` for configuration files and
+//! environment variables, and `control` for control sockets, and `metrics` for OpenMetrics. The
+//! command line has all of them.
 //!
 //! On systems other than Linux there are only devices inside the process. The application carries the
 //! packets, and a worker sleeps until its [`Waker`] or a deadline wakes it.
@@ -37,6 +38,8 @@
 mod checked_writer;
 pub mod clock;
 pub mod config;
+#[cfg(all(target_os = "linux", feature = "control"))]
+pub mod control;
 pub mod dad;
 #[cfg(target_os = "linux")]
 pub mod descriptors;
@@ -44,7 +47,10 @@ pub mod device;
 pub mod entropy;
 pub mod group;
 pub mod impaired;
+pub mod inspect;
 pub mod mem;
+#[cfg(all(target_os = "linux", feature = "metrics"))]
+pub mod metrics;
 #[cfg(target_os = "linux")]
 pub mod netlink;
 #[cfg(test)]
@@ -103,6 +109,7 @@ pub use dad::{AddressCheckError, DuplicateAddressDetection};
 pub use device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
 pub use impaired::{ImpairedDevice, ImpairedLinks};
+pub use inspect::{Inspect, Inspections, Inspector};
 pub use mem::hub;
 pub use mem::{LinkHandle, MemEnd, MemWire, PacketVerdict};
 #[cfg(target_os = "linux")]

@@ -20,7 +20,7 @@ use crate::mem::Line;
 use crate::steering::{MisroutedFrames, SteeringCounters};
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::worker::WorkerError;
-use crate::{Activity, Clock, Port, Stop, Tap, Trace, Waker};
+use crate::{Activity, Clock, Inspections, Inspector, Port, Stop, Tap, Trace, Waker};
 use link::PairLink;
 
 mod link;
@@ -54,6 +54,7 @@ struct Host<P> {
     port: P,
     tap: Option<Box<Tap>>,
     trace: Option<Box<Trace>>,
+    inspections: Option<Inspections>,
     /// Frames that arrived by the wrong queue, if there are several queues.
     misrouted: Option<MisroutedFrames>,
 }
@@ -154,6 +155,19 @@ impl<A: Port, B: Port> MemPair<A, B> {
     pub fn end_trace(&mut self) {
         let (trace, now) = (self.near.trace.take(), self.now());
         let _told_already = trace.map(|trace| trace.finish(now, &self.near.shard));
+    }
+
+    /// Lets other threads make calls on the near shard, and on the far one. Fails if the system has no
+    /// descriptor.
+    pub fn inspectors(&mut self) -> io::Result<[Inspector; 2]> {
+        let waker = match &self.waker {
+            Some(waker) => waker.clone(),
+            None => self.waker.insert(Waker::new()?).clone(),
+        };
+        let (near, to_near) = Inspector::new(waker.clone());
+        let (far, to_far) = Inspector::new(waker);
+        (self.near.inspections, self.far.inspections) = (Some(to_near), Some(to_far));
+        Ok([near, far])
     }
 
     /// Runs until `until` is set. In virtual time it also ends when no event is left.
@@ -262,7 +276,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
             let mut fds = [PollFd::new(until, Interest::Read)];
             return ppoll(&mut fds, timeout).map(|_| ()).map_err(WorkerError::Wait);
         };
-        // Frames forwarded from here on wake this pair; those forwarded before are due at once.
+        // Frames and calls from here on wake this pair; those from before are due at once.
         waker.announce();
         let timeout = self.next_deadline().map(|next| clock.until(next));
         let mut fds = [PollFd::new(until, Interest::Read), PollFd::new(waker, Interest::Read)];
@@ -277,7 +291,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
 
 impl<P: Port> Host<P> {
     fn new(shard: Shard, port: P) -> Self {
-        Self { shard, port, tap: None, trace: None, misrouted: None }
+        Self { shard, port, tap: None, trace: None, inspections: None, misrouted: None }
     }
 
     /// Runs one turn, as a worker does: commands, frames, timers, events, segments.
@@ -289,7 +303,7 @@ impl<P: Port> Host<P> {
         batch: &mut TxBatch,
     ) -> Activity {
         self.shard.set_now(now);
-        let commands = self.port.drain(now, &mut self.shard);
+        let commands = self.port.drain(now, &mut self.shard).or(self.inspect());
         let arrived = self.receive(now, inward);
         let Self { shard, port, tap, trace, .. } = self;
         let timers = shard.advance(now, ADVANCE_BUDGET);
@@ -316,6 +330,13 @@ impl<P: Port> Host<P> {
             }
         }
         commands.or(Activity::busy_if(arrived || timers || sent)).or(events)
+    }
+
+    /// Makes one call of other threads on the shard.
+    fn inspect(&mut self) -> Activity {
+        let Self { shard, inspections, .. } = self;
+        let called = inspections.as_ref().is_some_and(|inspections| inspections.run(shard));
+        Activity::busy_if(called)
     }
 
     /// Receives forwarded frames, and one burst of arrived ones.
@@ -345,7 +366,8 @@ impl<P: Port> Host<P> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        if self.misrouted.as_ref().is_some_and(MisroutedFrames::are_waiting) {
+        let has_calls = self.inspections.as_ref().is_some_and(Inspections::are_waiting);
+        if has_calls || self.misrouted.as_ref().is_some_and(MisroutedFrames::are_waiting) {
             return Some(Instant::ZERO);
         }
         Instant::earliest([self.shard.next_deadline(), self.port.next_deadline()])

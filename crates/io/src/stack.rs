@@ -7,8 +7,8 @@ use whimbrel_tcp::Tunables;
 
 use crate::device::{AnyDevice, Device, boxed};
 use crate::{
-    Clock, DuplicateAddressDetection, GroupKey, MemEnd, MemWire, Port, Steered, Tap, Trace, Waker,
-    WireError, Worker,
+    Clock, DuplicateAddressDetection, GroupKey, Inspections, Inspector, MemEnd, MemWire, Port,
+    Steered, Tap, Trace, Waker, WireError, Worker,
 };
 #[cfg(target_os = "linux")]
 use crate::{Stop, WireSpec};
@@ -56,6 +56,8 @@ pub struct StackShard {
     pub tap: Option<Tap>,
     /// Trace of its connections.
     pub trace: Option<Trace>,
+    /// Calls of other threads on it.
+    pub inspections: Option<Inspections>,
 }
 
 /// Worker of a [`StackShard`] with an application's port.
@@ -64,8 +66,16 @@ pub type StackWorker<P> = Worker<Steered, P>;
 impl StackShard {
     /// Returns a worker with this port.
     pub fn worker<P: Port>(self, port: P) -> StackWorker<P> {
-        let Self { shard, device, waker, clock, tap, trace, .. } = self;
-        Worker::new(device, shard, port, clock, waker).with_tap(tap).with_trace(trace)
+        let Self { shard, device, waker, clock, tap, trace, inspections, .. } = self;
+        let worker = Worker::new(device, shard, port, clock, waker);
+        worker.with_tap(tap).with_trace(trace).with_inspections(inspections)
+    }
+
+    /// Lets other threads make calls on the shard.
+    pub fn inspector(&mut self) -> Inspector {
+        let (inspector, inspections) = Inspector::new(self.waker.clone());
+        self.inspections = Some(inspections);
+        inspector
     }
 }
 
@@ -131,7 +141,8 @@ fn assemble(
         if let Some(key) = group {
             key.join(&mut shard);
         }
-        Ok(StackShard { number, shard, device, waker, clock, tap: None, trace: None })
+        let (tap, trace, inspections) = (None, None, None);
+        Ok(StackShard { number, shard, device, waker, clock, tap, trace, inspections })
     };
     devices.enumerate().map(shard).collect()
 }

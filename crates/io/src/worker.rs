@@ -16,7 +16,7 @@ use crate::stop::StopOnDrop;
 use crate::sys::allocator;
 #[cfg(target_os = "linux")]
 use crate::sys::{Interest, PollFd, ppoll};
-use crate::{Clock, Stop, Tap, Trace, Waker};
+use crate::{Clock, Inspections, Stop, Tap, Trace, Waker};
 use spin::Spin;
 
 pub use polled::{PollInterest, PollResult};
@@ -92,6 +92,7 @@ pub struct Worker<D, P> {
     spin: Spin,
     tap: Option<Box<Tap>>,
     trace: Option<Box<Trace>>,
+    inspections: Option<Inspections>,
 }
 
 /// Reason why segments wait in the batch.
@@ -149,6 +150,7 @@ impl<D: Device, P: Port> Worker<D, P> {
             spin: Spin::default(),
             tap: None,
             trace: None,
+            inspections: None,
         }
     }
 
@@ -164,6 +166,12 @@ impl<D: Device, P: Port> Worker<D, P> {
         self
     }
 
+    /// Adds calls of other threads on its shard; without them it costs nothing.
+    pub fn with_inspections(mut self, inspections: Option<Inspections>) -> Self {
+        self.inspections = inspections;
+        self
+    }
+
     /// Ends the trace, if there is one. Its handler has been informed of errors.
     pub fn end_trace(&mut self) {
         let trace = self.trace.take();
@@ -172,9 +180,10 @@ impl<D: Device, P: Port> Worker<D, P> {
 
     /// Replaces the port by one made of it.
     pub fn with_port<Q: Port>(self, make: impl FnOnce(&mut Shard, P) -> Q) -> Worker<D, Q> {
-        let Self { device, mut shard, port, clock, waker, batch, stuck, spin, tap, trace } = self;
-        let port = make(&mut shard, port);
-        Worker { device, shard, port, clock, waker, batch, stuck, spin, tap, trace }
+        let Self { device, mut shard, port, clock, waker, batch, stuck, spin, tap, trace, .. } =
+            self;
+        let (port, inspections) = (make(&mut shard, port), self.inspections);
+        Worker { device, shard, port, clock, waker, batch, stuck, spin, tap, trace, inspections }
     }
 
     /// Takes the capture out, to end it or to continue it in another worker.
@@ -247,7 +256,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     fn turn(&mut self) -> Result<Activity, WorkerError> {
         let now = self.clock.now();
         self.shard.set_now(now);
-        let mut commands = self.port.drain(now, &mut self.shard);
+        let mut commands = self.drain(now);
         self.device.take_room(self.shard.chunk_pool());
         let (shard, tap, trace) = (&mut self.shard, &mut self.tap, &mut self.trace);
         let port = &mut self.port;
@@ -279,6 +288,15 @@ impl<D: Device, P: Port> Worker<D, P> {
         let segments = self.transmit()?;
         let arrived = Activity::busy_if(frames > 0 || timers);
         Ok(commands.or(arrived).or(events).or(segments))
+    }
+
+    /// Applies the commands of other threads, and makes one of their calls on the shard.
+    fn drain(&mut self, now: Instant) -> Activity {
+        let commands = self.port.drain(now, &mut self.shard);
+        match &self.inspections {
+            None => commands,
+            Some(inspections) => commands.or(Activity::busy_if(inspections.run(&mut self.shard))),
+        }
     }
 
     /// Moves segments from the shard to the device. Idle if nothing waits or the device is blocked,
@@ -322,7 +340,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         // Commands queued before the announcement have not woken the worker.
         let now = self.clock.now();
         self.shard.set_now(now);
-        let late = self.port.drain(now, &mut self.shard);
+        let late = self.drain(now);
         let result = match late {
             Activity::Busy => self.finish_turn(now),
             Activity::Idle => self.wait(until),

@@ -32,6 +32,36 @@ Examples:
   whimbrel run --host-loopback -- curl http://10.0.2.2:8080/
       A server on this machine, which is not reached otherwise";
 
+/// The examples at the end of the help of `whimbrel ss`.
+pub(crate) const SS: &str = "\
+Examples:
+  whimbrel ss -tan
+      Every TCP socket of the only stack that runs
+  whimbrel ss 4711 -tin state established '( sport = :80 and not dst 10.0.0.0/8 )'
+      Variables of some connections of process 4711
+  whimbrel ss serve --why dst 10.9.0.1
+      What the connections to a host wait for
+  whimbrel ss -K dst 10.9.0.1 dport = 40000
+      Reset a connection";
+
+/// The examples at the end of the help of `whimbrel nstat`.
+pub(crate) const NSTAT: &str = "\
+Examples:
+  whimbrel nstat
+      Counters that are not 0, of the only stack that runs
+  whimbrel nstat 4711 'TcpExtListen*' -z
+      Some of process 4711, zeros included
+  whimbrel nstat serve --watch 1s
+      Growth in each second";
+
+/// The examples at the end of the help of `whimbrel netstat`.
+pub(crate) const NETSTAT: &str = "\
+Examples:
+  whimbrel netstat -s
+      The counters of the only stack that runs, as net-tools words them
+  whimbrel netstat -s 4711 --style solaris
+      Under the names of Solaris, as far as it has the same counters";
+
 /// The examples at the end of the help of `whimbrel link`.
 pub(crate) const LINK: &str = "\
 Examples:

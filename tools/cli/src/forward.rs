@@ -12,6 +12,7 @@ use whimbrel_io::{Clock, Device, StackShard, Stop};
 use whimbrel_stack::ListenerId;
 
 use crate::capture::{self, CaptureOption};
+use crate::control::ControlOption;
 use crate::drive::{self, FinishedRun, KernelNet, StackState};
 use crate::failure::Failure;
 use crate::routes::RouteOptions;
@@ -61,6 +62,8 @@ pub(crate) struct Arguments {
     shards: ShardOptions,
     #[command(flatten)]
     capture: CaptureOption,
+    #[command(flatten)]
+    control: ControlOption,
     /// Print one JSON document (whimbrel.forward/1) at the end instead of text.
     #[arg(long)]
     json: bool,
@@ -116,7 +119,8 @@ fn forward(
     // On failure fewer flows are open at a time; refusals say so.
     let _as_it_is = whimbrel_io::descriptors::raise_limit();
     let clock = Clock::start();
-    let stack = plan.setup.open(clock, stop, None)?;
+    let mut stack = plan.setup.open(clock, stop, None)?;
+    let _control = plan.setup.control.serve(&plan.setup.rules, &mut stack)?;
     let released = Stop::new().map_err(Failure::run)?;
     let board = Arc::new(Board::new(stack.len(), stop.clone(), released.clone()));
     let wakers: Vec<_> = stack.iter().map(|shard| shard.waker.clone()).collect();

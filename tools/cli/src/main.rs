@@ -13,10 +13,12 @@ use rules::{RuleOptions, ServerRuleOptions, Shorthand};
 use whimbrel_base::Foreign;
 use whimbrel_io::signals::survive_file_limits;
 
+mod attach;
 mod bulk;
 mod capture;
 mod compare;
 mod congestion;
+mod control;
 mod crr;
 mod descriptors;
 mod doctor;
@@ -32,6 +34,8 @@ mod link;
 mod load;
 mod machine;
 mod need;
+mod netstat;
+mod nstat;
 mod options;
 mod output;
 mod page_file;
@@ -53,6 +57,7 @@ mod serving;
 mod shards;
 mod sim;
 mod size;
+mod ss;
 mod status;
 mod streams;
 mod sysctl;
@@ -139,9 +144,18 @@ enum Tool {
     /// Simulate networks in virtual time: check random networks, or measure throughput of paths.
     #[command(subcommand)]
     Sim(sim::Command),
-    /// Print the stack's tunables, or those of another stack's profile, with their sources.
+    /// Print the stack's tunables, or those of another stack's profile; read or set those of a running stack.
     #[command(after_help = examples::SYSCTL)]
     Sysctl(sysctl::Arguments),
+    /// List the sockets of a running stack, with iproute2's columns and filters.
+    #[command(after_help = examples::SS)]
+    Ss(ss::Arguments),
+    /// Print the counters of a running stack under Linux' names, as nstat does.
+    #[command(after_help = examples::NSTAT)]
+    Nstat(nstat::Arguments),
+    /// Print the counters of a running stack in the words of netstat -s.
+    #[command(after_help = examples::NETSTAT)]
+    Netstat(netstat::Arguments),
     /// Reproduce five known TCP failures, with the affected stack's settings and with Whimbrel's.
     #[command(after_help = examples::LAB)]
     Lab(lab::Arguments),
@@ -175,6 +189,9 @@ impl Tool {
             Self::Pcap(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Sysctl(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Explain(_)
+            | Self::Ss(_)
+            | Self::Nstat(_)
+            | Self::Netstat(_)
             | Self::Link(_)
             | Self::Lab(_)
             | Self::Compare(_)
@@ -206,6 +223,7 @@ fn main() -> ExitCode {
     let matches = command.clone().try_get_matches();
     let matches = matches.unwrap_or_else(|error| refuse(command, &error));
     // A match of this definition can be read by it.
+    matches.subcommand_name().into_iter().for_each(control::name_command);
     let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match command.color {
         Color::Auto => {}
@@ -271,6 +289,9 @@ fn perform(tool: &Tool) -> Result<(), Failure> {
         Tool::Compare(arguments) => compare::run(arguments),
         Tool::Sim(command) => sim::run(command),
         Tool::Sysctl(arguments) => sysctl::run(arguments),
+        Tool::Ss(arguments) => ss::run(arguments),
+        Tool::Nstat(arguments) => nstat::run(arguments),
+        Tool::Netstat(arguments) => netstat::run(arguments),
         Tool::Doctor(arguments) => doctor::run(arguments),
         Tool::Completions(arguments) => pages::completions(arguments, Command::command()),
         Tool::Man(arguments) => pages::manual(arguments, Command::command()),

@@ -17,6 +17,7 @@ use whimbrel_link::{LinkConfig, Probability};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CaptureOutcome, CapturePlan};
+use crate::control::{ControlOption, ControlPlan};
 use crate::failure::Failure;
 use crate::routes::{self, RouteOption, RouteOptions};
 use crate::rules::{RuleOptions, ServerRuleOptions, Shorthand};
@@ -52,6 +53,8 @@ pub(crate) struct StackOptions {
     pub(crate) capture: CaptureOption,
     #[command(flatten)]
     pub(crate) trace: TraceOption,
+    #[command(flatten)]
+    pub(crate) control: ControlOption,
     #[command(flatten)]
     pub(crate) shards: ShardOptions,
 }
@@ -193,6 +196,8 @@ pub(crate) struct StackSetup {
     pub(crate) pcap: Option<CapturePlan>,
     /// The trace to be written.
     pub(crate) trace: Option<TracePlan>,
+    /// The control socket to be served.
+    pub(crate) control: ControlPlan,
     /// The client's addresses on a mem: wire in addition to its first.
     pub(crate) more: Vec<Address>,
     /// Number of the stack's threads: the wire has a queue for each.
@@ -349,9 +354,9 @@ impl StackOptions {
         wire: &'a str,
         shorthands: &'a [Shorthand],
     ) -> SetupParts<'a> {
-        let Self { seed, rules, routes, shards, capture, trace, .. } = self;
+        let Self { seed, rules, routes, shards, capture, trace, control, .. } = self;
         let trace = Some(trace);
-        SetupParts { wire, seed: *seed, rules, shorthands, routes, shards, capture, trace }
+        SetupParts { wire, seed: *seed, rules, shorthands, routes, shards, capture, trace, control }
     }
 
     /// The wire that was typed, if one was.
@@ -404,6 +409,7 @@ pub(crate) struct SetupParts<'a> {
     pub(crate) capture: &'a CaptureOption,
     /// If the command has one.
     pub(crate) trace: Option<&'a TraceOption>,
+    pub(crate) control: &'a ControlOption,
 }
 
 impl SetupParts<'_> {
@@ -422,6 +428,7 @@ impl SetupParts<'_> {
         let routes = self.routes.plan(&wire)?;
         let pcap = self.capture.pcap(&wire)?;
         let trace = self.trace.map(|trace| trace.plan(&wire)).transpose()?.flatten();
+        let control = self.control.plan(&wire)?;
         let ShardPlan { wire, shards } = self.shards.plan(wire, work)?;
         Ok(StackSetup {
             wire,
@@ -434,6 +441,7 @@ impl SetupParts<'_> {
             clock: ClockKind::Real,
             pcap,
             trace,
+            control,
             more: Vec::new(),
             shards,
             processors: self.shards.processors()?,

@@ -4,6 +4,7 @@ use clap::Args;
 use whimbrel_io::KeySource;
 
 use crate::capture::CaptureOption;
+use crate::control::ControlOption;
 use crate::failure::Failure;
 use crate::options::{OutputOptions, PaceOptions, Switch};
 use crate::routes::RouteOptions;
@@ -79,6 +80,8 @@ pub(crate) struct Arguments {
     close: Option<Closer>,
     #[command(flatten)]
     capture: CaptureOption,
+    #[command(flatten)]
+    control: ControlOption,
     #[command(flatten)]
     shards: ShardOptions,
     #[command(flatten)]

@@ -109,7 +109,8 @@ fn serve_wire(
 /// Serves at each queue of the wire until it is stopped, then lets everything go.
 fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<FinishedRun<Served>, Failure> {
     let ServeControl { mut report, stop, clock, question } = reporter;
-    let stack = plan.setup.open(clock, stop, plan.group)?;
+    let mut stack = plan.setup.open(clock, stop, plan.group)?;
+    let _control = plan.setup.control.serve(&plan.setup.rules, &mut stack)?;
     let shard_totals = Arc::new(ShardTotals::new(stack.len()));
     let answers = ShardAnswers::new(stack.len(), plan.log.clone());
     let awake: Vec<_> = stack.iter().map(|shard| shard.waker.clone()).collect();

@@ -6,6 +6,7 @@ use whimbrel_stack::{PROFILES, Profile};
 use whimbrel_tcp::tunables::{TUNABLE_GROUPS, TunableInfo};
 use whimbrel_tcp::{TUNABLES, Tunables};
 
+use crate::attach::HostOption;
 use crate::failure::Failure;
 use crate::output;
 use crate::rules::RuleOptions;
@@ -13,14 +14,16 @@ use crate::rules::RuleOptions;
 mod cases;
 mod document;
 mod explanation;
+mod running;
 mod table;
 
 /// Command line of `whimbrel sysctl`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Tunables to print: part of a name, for example tw or rmem; another system's name, for example
-    /// net.inet.tcp.msl; or a name with * as a wildcard [default: all].
-    #[arg(value_name = "PATTERN")]
+    /// net.inet.tcp.msl; or a name with * as a wildcard [default: all]. After a process, or with
+    /// KEY=VALUE, those of a running stack.
+    #[arg(value_name = "PATTERN|[PROCESS] KEY[=VALUE]")]
     patterns: Vec<String>,
     /// Print only the values that differ from this profile, and the profile's.
     #[arg(long, value_name = "NAME", value_parser = profile)]
@@ -36,6 +39,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    host: HostOption,
+    #[command(flatten)]
     pub(crate) rules: RuleOptions,
 }
 
@@ -49,6 +54,9 @@ struct View {
 
 /// Prints the requested view.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if running::is_meant(&arguments.patterns) || arguments.host.host.is_some() {
+        return running::run(arguments);
+    }
     if arguments.profiles {
         let text = match arguments.json {
             true => format!("{:#}\n", document::of_profiles()),
@@ -114,7 +122,7 @@ fn named(key: &str) -> Result<Vec<&'static TunableInfo>, Failure> {
 /// The tunables that any of these patterns is of, in their order.
 fn matching(patterns: &[String]) -> Result<Vec<&'static TunableInfo>, Failure> {
     for pattern in patterns {
-        if !TUNABLES.iter().any(|info| is_of(pattern, info)) {
+        if !is_known(pattern) {
             return Err(unknown("PATTERN", pattern));
         }
     }
@@ -122,6 +130,11 @@ fn matching(patterns: &[String]) -> Result<Vec<&'static TunableInfo>, Failure> {
         patterns.is_empty() || patterns.iter().any(|pattern| is_of(pattern, info))
     };
     Ok(TUNABLES.iter().filter(shown).collect())
+}
+
+/// True if a tunable is of this pattern.
+fn is_known(pattern: &str) -> bool {
+    TUNABLES.iter().any(|info| is_of(pattern, info))
 }
 
 /// True if a tunable has this name, or one that contains the pattern.

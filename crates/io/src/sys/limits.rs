@@ -1,4 +1,4 @@
-//! getrlimit(2) and setrlimit(2) for descriptors.
+//! getrlimit(2) and setrlimit(2) for descriptors, and geteuid(2).
 
 use std::io;
 
@@ -10,6 +10,13 @@ pub(crate) fn of_descriptors() -> io::Result<(u64, u64)> {
     // SAFETY: getrlimit writes one structure, which is lent exclusively.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
     Ok((limit.rlim_cur, limit.rlim_max))
+}
+
+/// Returns the effective user of this process.
+#[cfg(feature = "control")]
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: geteuid takes nothing, and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// Sets the soft and the hard limit of descriptors.

@@ -68,7 +68,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         // Commands queued before the announcement have not woken the worker.
         let now = self.clock.now();
         self.shard.set_now(now);
-        if self.port.drain(now, &mut self.shard) == Activity::Busy {
+        if self.drain(now) == Activity::Busy {
             self.waker.retract();
             self.finish_turn(now)?;
             return Ok(None);

@@ -255,6 +255,11 @@ impl ListingPlace {
     pub fn is_at_listeners(self) -> bool {
         self.kind == ListedKind::Listener
     }
+
+    /// True if only records in TIME-WAIT follow, with which a listing ends.
+    pub const fn is_at_time_wait(self) -> bool {
+        matches!(self.kind, ListedKind::TimeWait(_))
+    }
 }
 
 impl ListedKind {

@@ -29,7 +29,8 @@ where
         return Err(Failure::usage("--wire", text));
     }
     let clock = Clock::start();
-    let shards = setup.open(clock, stop, None)?;
+    let mut shards = setup.open(clock, stop, None)?;
+    let _control = setup.control.serve(&setup.rules, &mut shards)?;
     let offloads = shards.first().map(|first| first.device.capabilities());
     let clients = clients(job, setup.shards.into(), target);
     let mut watcher = Watcher::new(job, &clients, stop);

@@ -3,6 +3,7 @@
 use std::iter;
 
 use whimbrel_base::{Instant, Secrets};
+use whimbrel_io::control::ControlHost;
 use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, MemPair, MemTime, Port, Stop, entropy};
@@ -15,8 +16,8 @@ use super::{FinishedRun, Job, StackState, clients, no_client};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, StackSetup};
-use crate::routes;
 use crate::wires::{CLIENT, SERVER, address};
+use crate::{control, routes};
 
 pub(super) fn run<J: Job>(
     job: &mut J,
@@ -73,6 +74,7 @@ where
     let watched = pairs.into_iter().zip(taps).zip(traces);
     let mut pairs: Vec<_> =
         watched.map(|((pair, tap), trace)| pair.with_tap(tap).with_trace(trace)).collect();
+    let _control = setup.control.start(&setup.rules, || control_hosts(&mut pairs))?;
     match clock {
         None => MemPair::run_in_turn(&mut pairs, stop, |now| watcher.look(job, now)),
         Some(clock) => {
@@ -82,6 +84,17 @@ where
         }
     }
     conclude(job, pairs, link, seed)
+}
+
+/// Both hosts, for a control socket.
+fn control_hosts<A: Port, B: Port>(
+    pairs: &mut [MemPair<A, B>],
+) -> Result<Vec<ControlHost>, Failure> {
+    let inspectors = pairs.iter_mut().map(MemPair::inspectors).collect::<Result<Vec<_>, _>>();
+    let (client, server): (Vec<_>, Vec<_>) =
+        inspectors.map_err(Failure::run)?.into_iter().map(|[near, far]| (near, far)).unzip();
+    let host = |name, inspectors| ControlHost::named(name, control::shared(inspectors));
+    Ok(vec![host("client", client), host("server", server)])
 }
 
 /// The result after all have stopped.

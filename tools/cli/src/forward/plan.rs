@@ -39,6 +39,7 @@ impl ForwardPlan {
             shards: &arguments.shards,
             capture: &arguments.capture,
             trace: None,
+            control: &arguments.control,
         };
         let setup = parts.setup(None, check_wire)?;
         Ok(Self {

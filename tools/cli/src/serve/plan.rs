@@ -34,6 +34,7 @@ fn over(wire: &str, arguments: &Arguments) -> Result<ServePlan, Failure> {
         shards: &arguments.shards,
         capture: &arguments.capture,
         trace: None,
+        control: &arguments.control,
     };
     let setup = setup.setup(None, check_wire)?;
     let content = content(arguments)?;

@@ -63,6 +63,8 @@ mod needs;
 #[cfg(test)]
 mod netns;
 #[cfg(test)]
+mod operate;
+#[cfg(test)]
 mod packet;
 #[cfg(test)]
 mod pages;

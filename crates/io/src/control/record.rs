@@ -1,0 +1,187 @@
+//! The form of a listed socket.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use whimbrel_base::Tick;
+use whimbrel_stack::Shard;
+use whimbrel_stack::shard::{Listed, ListedPurpose, ListedTimer};
+use whimbrel_tcp::cc::Algorithm;
+use whimbrel_tcp::conn::{Limit, Snapshot, TimerPurpose};
+use whimbrel_tcp::recovery::CaState;
+use whimbrel_tcp::send::SendTimer;
+use whimbrel_wire::Endpoint;
+
+/// Facts about a slice's shard that the forms of its sockets need.
+#[derive(Debug)]
+pub(super) struct Moment {
+    now: Tick,
+    /// Names of the congestion controls of its connections.
+    algorithms: Vec<(Algorithm, String)>,
+}
+
+impl Moment {
+    pub(super) fn of(shard: &Shard, listed: &[Listed]) -> Self {
+        let mut algorithms: Vec<(Algorithm, String)> = Vec::new();
+        for snapshot in listed.iter().filter_map(|listed| listed.snapshot.as_ref()) {
+            let algorithm = snapshot.congestion_control;
+            if algorithms.iter().all(|(known, _)| *known != algorithm) {
+                let name = shard.congestion_controls().name(algorithm).to_owned();
+                algorithms.push((algorithm, name));
+            }
+        }
+        Self { now: shard.now().tick(), algorithms }
+    }
+
+    fn name(&self, algorithm: Algorithm) -> Option<&str> {
+        let known = self.algorithms.iter().find(|(known, _)| *known == algorithm);
+        known.map(|(_, name)| name.as_str())
+    }
+
+    fn since(&self, tick: Tick) -> f64 {
+        f64::from(self.now.millis_since(tick)) / 1e3
+    }
+}
+
+/// A socket as an object; `shard` is the number of its shard.
+pub(super) fn record(
+    listed: &Listed,
+    shard: usize,
+    moment: &Moment,
+    cookies: &RandomState,
+) -> Value {
+    let transport = if listed.state.is_some() { "tcp" } else { "udp" };
+    let mut object = Map::new();
+    object.insert("transport".into(), transport.into());
+    if let Some(state) = listed.state {
+        object.insert("state".into(), state.to_string().into());
+    }
+    object.insert("local".into(), endpoint(&listed.local));
+    object.insert("remote".into(), listed.remote.as_ref().map_or(Value::Null, endpoint));
+    object.insert("recv_q".into(), listed.received.into());
+    object.insert("send_q".into(), listed.queued.into());
+    object.insert("shard".into(), shard.into());
+    // The kind of a record changes, and its ends do not.
+    let cookie = cookies.hash_one((transport, listed.local, listed.remote));
+    object.insert("cookie".into(), format!("{cookie:x}").into());
+    object.insert("timers".into(), listed.timers.iter().map(timer).collect());
+    if let Some(snapshot) = &listed.snapshot {
+        object.insert("info".into(), info(snapshot, moment));
+    }
+    object.into()
+}
+
+fn endpoint(endpoint: &Endpoint) -> Value {
+    json!({ "addr": endpoint.addr.to_ip().to_string(), "port": endpoint.port })
+}
+
+fn timer(timer: &ListedTimer) -> Value {
+    let name = match timer.purpose {
+        ListedPurpose::SynAck => "syn-ack",
+        ListedPurpose::TimeWait => "time-wait",
+        ListedPurpose::Connection(purpose) => match purpose {
+            TimerPurpose::DelayedAck => "delayed-ack",
+            TimerPurpose::KeepAlive => "keep-alive",
+            TimerPurpose::FinWait2 => "fin-wait-2",
+            TimerPurpose::Sender(sender) => match sender {
+                SendTimer::Retransmission => "retransmission",
+                SendTimer::Persist => "persist",
+                SendTimer::SynAgain => "syn-again",
+                SendTimer::Reordering => "reordering",
+                SendTimer::LossProbe => "loss-probe",
+                SendTimer::Forget => "forget",
+            },
+        },
+    };
+    json!({ "name": name, "left": seconds(timer.left), "attempts": timer.attempts })
+}
+
+/// The variables of a connection, under the names of `ss -i` where it has one; times in seconds.
+fn info(it: &Snapshot, moment: &Moment) -> Value {
+    let mut info = Map::new();
+    for part in
+        [negotiated(it), window(it, moment), times(it, moment), counts(it), memory(it), waits(it)]
+    {
+        super::extend(&mut info, part);
+    }
+    info.into()
+}
+
+fn negotiated(it: &Snapshot) -> Value {
+    let shifts = it.scales.map(|(peer, own)| [peer.get(), own.get()]);
+    json!({
+        "ts": it.timestamps, "sack": it.sack, "ecn": it.ecn, "fastopen": it.syn_data,
+        "wscale": shifts, "mss": it.mss, "advmss": it.advertised_mss, "rcvmss": it.tally.rcv_mss,
+        "no_delay": it.no_delay, "keep_alive": it.keep_alive,
+        "fin_received": it.fin_received, "fin_unacked": it.fin_unacked,
+        "soft_error": it.soft_error.map(|error| format!("{error:?}")),
+    })
+}
+
+fn window(it: &Snapshot, moment: &Moment) -> Value {
+    let ca_state = match it.ca_state {
+        CaState::Open => "open",
+        CaState::Disorder => "disorder",
+        CaState::Cwr => "cwr",
+        CaState::Recovery => "recovery",
+        CaState::Loss => "loss",
+    };
+    json!({
+        "congestion": moment.name(it.congestion_control), "ca_state": ca_state, "cwnd": it.cwnd,
+        "ssthresh": (it.ssthresh != u32::MAX).then_some(it.ssthresh),
+        "pipe": it.pipe, "lost": it.lost, "sacked": it.sacked, "retrans_out": it.sent_again,
+        "snd_wnd": it.snd.wnd.get(), "rcv_wnd": it.rcv.wnd(), "persist": it.persist,
+    })
+}
+
+fn times(it: &Snapshot, moment: &Moment) -> Value {
+    let limits = [Limit::Network, Limit::Window, Limit::Buffer];
+    json!({
+        "rto": seconds(it.rto), "backoff": it.backoff, "rtt": it.srtt.map(seconds),
+        "rttvar": seconds(it.rttvar), "minrtt": it.tally.min_rtt().map(seconds),
+        "lastsnd": moment.since(it.tally.last_data_sent), "lastrcv": moment.since(it.tally.last_data_recv),
+        "lastack": moment.since(it.tally.last_ack_recv),
+        "busy": seconds(limits.map(|limit| it.limited(limit)).into_iter().sum()),
+        "rwnd_limited": seconds(it.limited(Limit::Window)),
+        "sndbuf_limited": seconds(it.limited(Limit::Buffer)),
+        "attempts": it.attempts, "keep_alive_probes": it.keep_alive_probes,
+    })
+}
+
+fn counts(it: &Snapshot) -> Value {
+    let tally = &it.tally;
+    json!({
+        "bytes_sent": tally.bytes_acked + u64::from(it.unacked_text()) + it.info_counts.bytes_retrans,
+        "bytes_retrans": it.info_counts.bytes_retrans, "bytes_acked": tally.bytes_acked,
+        "bytes_received": tally.bytes_received, "segs_out": tally.segs_out,
+        "segs_in": tally.segs_in, "data_segs_out": tally.data_segs_out,
+        "data_segs_in": tally.data_segs_in, "delivered": tally.delivered,
+        "delivered_ce": it.info_counts.delivered_ce, "retrans_total": it.info_counts.total_retrans,
+        "dsack_dups": it.info_counts.dsack_dups, "reord_seen": it.info_counts.reorderings,
+        "timeouts": it.info_counts.timeouts,
+    })
+}
+
+fn memory(it: &Snapshot) -> Value {
+    json!({
+        "unread": it.unread, "send_queued": it.send_queued, "notsent": it.unsent,
+        "unacked": it.unacked_text(), "send_buffer": it.send_size, "recv_buffer": it.recv_size, "rcv_ssthresh": it.recv_limit,
+    })
+}
+
+/// The reason why the sender does not send more, and the time for which it has held.
+fn waits(it: &Snapshot) -> Value {
+    let limit = match it.tally.limit() {
+        Limit::Application => "application",
+        Limit::Network => "network",
+        Limit::Window => "window",
+        Limit::Buffer => "buffer",
+    };
+    json!({ "limit": limit, "limit_held": seconds(it.limit_held) })
+}
+
+fn seconds(time: Duration) -> f64 {
+    // To a nanosecond: more digits would be those of the binary fraction.
+    time.as_nanos() as f64 / 1e9
+}

@@ -1,0 +1,179 @@
+//! The other end of a control socket: finds a running process, and asks it.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use whimbrel_base::Foreign;
+use whimbrel_io::control::folders;
+use whimbrel_io::text;
+
+use crate::failure::Failure;
+
+/// The option that names a host.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HostOption {
+    /// The host, of a process that has both in memory: client or server.
+    #[arg(long, value_name = "HOST", value_parser = ["client", "server"])]
+    pub(crate) host: Option<String>,
+}
+
+/// A connection to the control socket of a process.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    stream: UnixStream,
+    lines: BufReader<UnixStream>,
+    /// The process.
+    pub(crate) pid: u64,
+    /// Its command.
+    pub(crate) command: String,
+    host: Option<String>,
+}
+
+impl Attached {
+    /// Connects to the process named by its number, its command or the path of its socket; without a name,
+    /// to the only one that runs.
+    pub(crate) fn new(name: Option<&str>, host: &HostOption) -> Result<Self, Failure> {
+        let host = host.host.clone();
+        if let Some(path) = name.filter(|name| name.contains('/')) {
+            let path = Path::new(path);
+            let attached = Self::connect(path, host).map_err(|error| refuse(path, &error))?;
+            return Ok(attached);
+        }
+        let mut found = running(host.as_ref())?;
+        if let Some(name) = name {
+            found.retain(|it| it.command == name || it.pid.to_string() == name);
+        }
+        match (found.pop(), found.as_slice(), name) {
+            (Some(only), [], _) => Ok(only),
+            (None, _, Some(name)) => {
+                Err(Failure::run(format!("{name}: no process with a control socket {HOW}")))
+            }
+            (None, _, None) => Err(Failure::run(format!("no process with a control socket {HOW}"))),
+            (Some(last), others, _) => {
+                let each = others.iter().chain([&last]);
+                let each = each.map(|it| format!("{} ({})", it.pid, it.command));
+                let each = each.collect::<Vec<_>>().join(", ");
+                Err(Failure::run(format!("several processes run: {each}; name one by its number")))
+            }
+        }
+    }
+
+    fn connect(path: &Path, host: Option<String>) -> io::Result<Self> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let lines = BufReader::new(stream.try_clone()?);
+        let mut attached = Self { stream, lines, pid: 0, command: String::new(), host };
+        let greeting = attached.line()?;
+        if let Some(message) = greeting["error"]["message"].as_str() {
+            let text = Foreign::new(message.as_bytes()).to_string();
+            return Err(io::Error::other(text));
+        }
+        if greeting["schema"] != "whimbrel.control/1" {
+            return Err(io::Error::other("it is no control socket of this version"));
+        }
+        attached.pid = greeting["pid"].as_u64().unwrap_or(0);
+        let command = greeting["command"].as_str().unwrap_or_default();
+        attached.command = Foreign::new(command.as_bytes()).to_string();
+        Ok(attached)
+    }
+
+    /// Sends a request, and returns its result.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Failure> {
+        self.send(method, params)?;
+        let mut answer = self.answer()?;
+        Ok(answer["result"].take())
+    }
+
+    /// Returns the counters and the gauges by Linux' names, and this stack's own.
+    pub(crate) fn counters(&mut self) -> Result<Map<String, Value>, Failure> {
+        let mut answer = self.ask("counters", json!({}))?;
+        let mut counters = Map::new();
+        for part in ["counters", "gauges"] {
+            if let Value::Object(part) = answer[part].take() {
+                counters.extend(part);
+            }
+        }
+        Ok(counters)
+    }
+
+    /// Lists sockets, and calls `each` for every one.
+    pub(crate) fn list(
+        &mut self,
+        params: Value,
+        mut each: impl FnMut(Value) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.send("ss", params)?;
+        loop {
+            let mut answer = self.answer()?;
+            match answer["socket"].take() {
+                Value::Null => return Ok(()),
+                socket => each(socket)?,
+            }
+        }
+    }
+
+    fn send(&mut self, method: &str, mut params: Value) -> Result<(), Failure> {
+        if let (Some(host), Value::Object(params)) = (&self.host, &mut params) {
+            params.insert("host".into(), host.clone().into());
+        }
+        let line = format!("{}\n", json!({ "id": 1, "method": method, "params": params }));
+        self.stream.write_all(line.as_bytes()).map_err(|error| lost(self.pid, &error))
+    }
+
+    fn answer(&mut self) -> Result<Value, Failure> {
+        let answer = self.line().map_err(|error| lost(self.pid, &error))?;
+        match answer["error"]["message"].as_str() {
+            Some(message) => Err(Failure::run(Foreign::new(message.as_bytes()))),
+            None => Ok(answer),
+        }
+    }
+
+    fn line(&mut self) -> io::Result<Value> {
+        let mut line = String::new();
+        if self.lines.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        serde_json::from_str(&line).map_err(io::Error::other)
+    }
+}
+
+/// The processes that answer in the default folders, by number.
+fn running(host: Option<&String>) -> Result<Vec<Attached>, Failure> {
+    let mut found = Vec::new();
+    for folder in folders() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(refuse(&folder, &error)),
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let sockets = paths.filter(|path| path.extension().is_some_and(|it| it == "sock"));
+        // What a process that was killed left answers nothing.
+        let connect = |path: PathBuf| Attached::connect(&path, host.cloned()).ok();
+        found.extend(sockets.filter_map(connect));
+    }
+    found.sort_by_key(|it| it.pid);
+    Ok(found)
+}
+
+fn refuse(path: &Path, error: &io::Error) -> Failure {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => ": only its user and root may use it",
+        io::ErrorKind::ConnectionRefused => ": its process has ended",
+        _ => "",
+    };
+    Failure::run(format!("{}: {error}{remedy}", text::path(path)))
+}
+
+fn lost(pid: u64, error: &io::Error) -> Failure {
+    Failure::run(format!("process {pid} does not answer: {error}"))
+}
+
+/// Time for an answer: longer than a process waits for its shards.
+const PATIENCE: Duration = Duration::from_secs(15);
+const HOW: &str = "runs here; name it by the path of its socket, if --control has another folder";

@@ -1,0 +1,228 @@
+//! Commands that look into a running one: ss, nstat, netstat, sysctl, and metrics.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::running::{Running, Signal, await_that};
+use crate::scratch::scratch;
+use crate::signals::free_address;
+
+/// A run with its own folder of control sockets.
+struct World {
+    folder: PathBuf,
+    runs: Vec<Running>,
+}
+
+impl World {
+    fn new(name: &str) -> Self {
+        let folder = scratch(name);
+        fs::create_dir_all(&folder).unwrap();
+        Self { folder, runs: Vec::new() }
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        command.args(words.split(' ').filter(|word| !word.is_empty()));
+        command.env("XDG_RUNTIME_DIR", &self.folder);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts a run, and waits for its control socket.
+    fn start(&mut self, words: &str) -> u32 {
+        let run = Running::start(&mut self.command(words));
+        let pid = run.id();
+        self.runs.push(run);
+        let socket = self.folder.join(format!("whimbrel/{pid}.sock"));
+        await_that("a control socket or connections", || socket.exists());
+        pid
+    }
+
+    /// The output of a command that succeeds.
+    fn ask(&self, words: &str) -> String {
+        let output = self.command(words).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{words}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The exit code and the error of a command that fails.
+    fn refused(&self, words: &str) -> (Option<i32>, String) {
+        let output = self.command(words).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    fn await_connections(&self, words: &str, count: usize) {
+        await_that("a control socket or connections", || self.ask(words).lines().count() == count);
+    }
+}
+
+/// The document, whose members are those that its schema names.
+fn check(schema: &str, document: &str) -> Value {
+    let (schema, document): (Value, Value) =
+        (serde_json::from_str(schema).unwrap(), serde_json::from_str(document).unwrap());
+    let named = |object: &Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(named(&document), named(&schema["properties"]));
+    assert_eq!(document["schema"], schema["properties"]["schema"]["const"]);
+    document
+}
+
+#[test]
+fn running_load_is_listed_and_its_connections_close() {
+    let mut world = World::new("operate-ss");
+    world.start("load -z 1h -c 12 --no-tui");
+    world.await_connections("ss --host server -Htan state established", 12);
+    let header = "State  Recv-Q Send-Q Local Address:Port Peer Address:Port";
+    assert!(world.ask("ss load --host server -ltn").starts_with(header));
+    assert_eq!(
+        world.ask("ss --host client -Htan dst 10.0.0.2 and dport = :80").lines().count(),
+        12
+    );
+    assert_eq!(world.ask("ss --host client -Htan dst 10.0.0.3").lines().count(), 0);
+    let info = world.ask("ss --host client -tipnO state connected dst 10.0.0.2");
+    let line = info.lines().nth(1).unwrap();
+    for field in
+        ["users:((\"load\",pid=", " ts sack cubic wscale:", " rto:", " cwnd:10 ", " minrtt:"]
+    {
+        assert!(line.contains(field), "{field}: {line}");
+    }
+    let why = world.ask("ss --host server --why -tl");
+    assert!(why.contains("waits: for connections"), "{why}");
+    assert!(world.ask("ss --host client -tO --deadlines --why").contains("waits: for "));
+    let document = world.ask("ss --host client -t --json");
+    let schema = include_str!("../../../../docs/schema/ss-1.json");
+    let document = check(schema, &document);
+    assert_eq!(document["sockets"].as_array().unwrap().len(), 12);
+    let port = &document["sockets"][0]["local"]["port"];
+    let killed = world.ask(&format!("ss --host client -KHtn sport = :{port}"));
+    assert_eq!(killed.lines().count(), 1);
+    assert_eq!(world.ask(&format!("ss --host client -KHtn sport = :{port}")), "");
+    let (code, error) = world.refused("ss --host client -K");
+    assert!(code == Some(2) && error.contains("add a filter"), "{error}");
+}
+
+#[test]
+fn counters_of_a_running_load_have_each_systems_form() {
+    let mut world = World::new("operate-nstat");
+    world.start("load -z 1h -c 5 --no-tui");
+    world.await_connections("ss --host server -Htan state established", 5);
+    let text = world.ask("nstat --host client TcpActiveOpens TcpCurrEstab");
+    let line = |name: &str| format!("{name:<32}{:<16}{:6.1}", 5, 0.0);
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        ["#kernel".to_owned(), line("TcpActiveOpens"), line("TcpCurrEstab"),]
+    );
+    assert!(!world.ask("nstat --host client").contains("TcpExtListenOverflows"));
+    assert!(world.ask("nstat --host client -z").contains("TcpExtListenOverflows"));
+    let document: Value = serde_json::from_str(&world.ask("nstat --host client -j")).unwrap();
+    assert_eq!(document["kernel"]["TcpActiveOpens"], 5);
+    let (code, error) = world.refused("nstat --host client TcpNone*");
+    assert!(code == Some(2) && error.contains("no counter is named"), "{error}");
+    assert!(world.ask("netstat -s --host client").contains("    5 active connection openings\n"));
+    let freebsd = world.ask("netstat -s --host client --style freebsd");
+    assert!(freebsd.contains("\t5 connection requests\n"), "{freebsd}");
+    let solaris = world.ask("netstat -s --host client --style solaris");
+    assert!(solaris.contains("\ttcpActiveOpens      =     5\n"), "{solaris}");
+    assert!(solaris.contains("other counters have no equal there"));
+}
+
+#[test]
+fn tunable_of_a_running_load_changes_with_its_origin() {
+    let mut world = World::new("operate-sysctl");
+    let pid = world.start("load -z 1h -c 2 --no-tui -S net.ipv4.tcp_retries2=9");
+    let key = "net.ipv4.tcp_retries2";
+    let read = |words: &str| world.ask(words).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(read(&format!("sysctl {pid} --host client {key}")), format!("{key} = 9 # --set"));
+    assert_eq!(
+        read(&format!("sysctl {pid} --host client {key}=7")),
+        format!("{key} = 7 # control socket")
+    );
+    assert_eq!(read(&format!("sysctl --host server {key}")), format!("{key} = 9 # --set"));
+    let (code, error) = world.refused("sysctl --host client isn=host-wide");
+    assert!(code == Some(1) && error.contains("isn cannot be changed"), "{error}");
+    let (code, error) = world.refused(&format!("sysctl {pid} {key}"));
+    assert!(code == Some(1) && error.contains("client or server"), "{error}");
+    let document = world.ask(&format!("sysctl {pid} --host client {key} --json"));
+    let schema = include_str!("../../../../docs/schema/sysctl-running-1.json");
+    assert_eq!(check(schema, &document)["tunables"][0]["value"], "7");
+}
+
+#[test]
+fn process_is_found_by_number_name_and_path() {
+    let mut world = World::new("operate-names");
+    let (code, error) = world.refused("ss");
+    assert!(code == Some(1) && error.contains("no process with a control socket"), "{error}");
+    let first = world.start("load -z 1h -c 1 --no-tui");
+    let second = world.start("bulk send -t 1h");
+    let (code, error) = world.refused("ss --host client");
+    assert!(code == Some(1) && error.contains("several processes run"), "{error}");
+    let path = world.folder.join(format!("whimbrel/{second}.sock"));
+    for name in [first.to_string(), "load".into(), "bulk".into(), path.display().to_string()] {
+        assert!(world.ask(&format!("ss {name} --host server -Htl")).starts_with("LISTEN"));
+    }
+    let (code, error) = world.refused("ss nosuch");
+    assert!(code == Some(1) && error.contains("nosuch: no process"), "{error}");
+    for run in &world.runs {
+        run.signal(Signal::KILL);
+    }
+    world.runs.clear();
+    // What they left is no process.
+    assert!(path.exists());
+    let (_, error) = world.refused("ss");
+    assert!(error.contains("no process with a control socket"), "{error}");
+}
+
+#[test]
+fn control_socket_can_be_off_or_elsewhere() {
+    let world = World::new("operate-places");
+    assert!(world.ask("load -n 5 --control off").contains("100.00%"));
+    assert!(!world.folder.join("whimbrel").exists());
+    let path = world.folder.join("own.sock");
+    let mut run = Running::start(
+        &mut world.command(&format!("load -z 1h -c 1 --no-tui --control {}", path.display())),
+    );
+    await_that("a control socket or connections", || path.exists());
+    assert!(
+        world.ask(&format!("ss {} --host server -Htl", path.display())).contains("10.0.0.2:80")
+    );
+    run.signal(Signal::INT);
+    run.wait();
+    assert!(!path.exists());
+    let (code, error) = world.refused("load -n 1 --control /nonexistent/a.sock");
+    assert!(code == Some(1) && error.contains("--control /nonexistent: "), "{error}");
+    let (code, error) = world.refused("serve -w kernel: -l 127.0.0.1:0 --control a.sock");
+    assert!(code == Some(2) && error.contains("--control: "), "{error}");
+    // Where the default cannot be, there is one warning.
+    fs::write(world.folder.join("whimbrel"), "").unwrap();
+    let output = world.command("load -n 5").env("TMPDIR", "/nonexistent").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(errors.matches("there is no control socket").count(), 1, "{errors}");
+}
+
+#[test]
+fn metrics_of_a_running_load_equal_nstat() {
+    let mut world = World::new("operate-metrics");
+    let at = free_address();
+    world.start(&format!("load -z 1h -c 4 --no-tui --metrics {}", at.port()));
+    world.await_connections("ss --host server -Htan state established", 4);
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    for line in [
+        "whimbrel_netstat_Tcp_ActiveOpens_total{host=\"client\"} 4\n",
+        "whimbrel_netstat_Tcp_PassiveOpens_total{host=\"server\"} 4\n",
+        "whimbrel_sockets{host=\"client\",state=\"ESTABLISHED\"} 4\n",
+        "# EOF\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let (code, error) = world.refused("load -n 1 --metrics nonsense");
+    assert!(code == Some(2) && error.contains("use PORT, or ADDR:PORT"), "{error}");
+}
