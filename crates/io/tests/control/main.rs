@@ -2,7 +2,9 @@
 #![cfg(target_os = "linux")]
 
 mod methods;
+mod metrics;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
+mod schema;
 mod strangers;
 mod world;

@@ -150,7 +150,14 @@ impl Control {
             match self.lines.read_line(&mut line) {
                 Ok(0) | Err(_) => return None,
                 Ok(_) if line.trim().is_empty() => {}
-                Ok(_) => return Some(serde_json::from_str(&line).unwrap_or(Value::String(line))),
+                Ok(_) => {
+                    // The line during which a slow client lost its stream has no end.
+                    let value = serde_json::from_str(&line).unwrap_or(Value::String(line));
+                    if value.is_object() {
+                        crate::schema::check(&value);
+                    }
+                    return Some(value);
+                }
             }
         }
     }
