@@ -7,7 +7,7 @@ use crate::needs;
 use crate::running::{fail, succeed};
 use crate::scratch::scratch;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "serve",
     "forward",
     "run",
