@@ -40,7 +40,7 @@ pub(crate) struct TestConnection {
     pub(crate) host: u8,
 }
 
-/// What the application did to a connection.
+/// The application's last act on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Fate {
     #[default]

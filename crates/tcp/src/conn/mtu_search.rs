@@ -96,8 +96,8 @@ impl MtuSearch {
         (self.suspected_at, self.next_at) = (now, now);
     }
 
-    /// What was `sent` before the path became suspect arrived after all, in segments of `size` bytes: it was late.
-    /// Returns true if that ends the suspicion.
+    /// Takes the arrival of segments of `size` bytes that were `sent` before the path became suspect, if they were: late
+    /// ones look like lost ones. Returns true if that ends the suspicion.
     pub(super) fn refutes(&mut self, sent: Instant, size: u16) -> bool {
         let is_refuted = sent < self.suspected_at && size >= self.first && self.first > 0;
         if is_refuted {

@@ -9,7 +9,7 @@ pub(super) struct Attempts {
     /// window.
     pub(super) count: u8,
     /// True if the last acknowledgment came again since it ran out last: what was sent reaches the peer.
-    pub(super) is_answered: bool,
+    is_answered: bool,
 }
 
 impl Attempts {
@@ -39,6 +39,21 @@ impl Attempts {
     /// Counts one more that had no answer.
     pub(super) const fn count_one(&mut self) {
         self.count = self.count.saturating_add(1);
+    }
+
+    /// The last acknowledgment came again, while something is in flight.
+    pub(super) const fn on_answer(&mut self) {
+        self.is_answered = true;
+    }
+
+    /// True if the last acknowledgment came again since the timer ran out last.
+    pub(super) const fn is_answered(&self) -> bool {
+        self.is_answered
+    }
+
+    /// All that was sent is about to be sent again.
+    pub(super) const fn await_answer(&mut self) {
+        self.is_answered = false;
     }
 
     /// The peer was heard. While its window is closed, only silence counts against it

@@ -38,7 +38,7 @@ use programs::PROGRAM_ROWS;
 mod programs;
 
 /// The beginnings of the rows' names, in their order.
-const ROWS: [(&str, Proof); 54] = [
+const ROWS: [(&str, Proof); 53] = [
     ("fragments that wait", Flood(honest_fragments_become_whole)),
     (
         "neighbours,",
@@ -216,7 +216,6 @@ const ROWS: [(&str, Proof); 54] = [
         "connections that wait for a server",
         Tests(&["tools/cli/tests/whimbrel/forward.rs#full_backlog_is_tried_again_for_5_s"]),
     ),
-    ("requests by the control socket", Own),
 ];
 
 const FINDINGS_AGE: &str =

@@ -22,19 +22,19 @@ impl Sender {
     /// The last acknowledgment came again, while something is in flight.
     #[inline]
     pub const fn on_answer(&mut self) {
-        self.attempts.is_answered = true;
+        self.attempts.on_answer();
     }
 
     /// True if the last acknowledgment came again since the retransmission timer ran out last: the peer got what was
     /// sent, and did not take it.
     pub const fn is_answered(&self) -> bool {
-        self.attempts.is_answered
+        self.attempts.is_answered()
     }
 
     /// The timer ran out, and what was sent is taken for lost ([`SendTimer::Retransmission`]).
     pub fn on_retransmission_timeout(&mut self, path: &Path, queue: Option<&mut SendQueue>) {
         self.rtt.back_off();
-        self.attempts.is_answered = false;
+        self.attempts.await_answer();
         match queue {
             Some(queue) if queue.flight.end() > queue.flight.una() && !self.has_syn() => {
                 let (flight, recovery, mut control) = queue.parts(&mut self.window);

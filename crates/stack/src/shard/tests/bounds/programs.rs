@@ -1,9 +1,9 @@
-//! The rows of docs/BOUNDS.md about programs under `whimbrel run`.
+//! The rows of docs/BOUNDS.md about programs under `whimbrel run`, and about a user's requests to a process.
 
-use super::Proof::{self, Tests};
+use super::Proof::{self, Own, Tests};
 
 /// They stand behind all others.
-pub(super) const PROGRAM_ROWS: [(&str, Proof); 3] = [
+pub(super) const PROGRAM_ROWS: [(&str, Proof); 4] = [
     (
         "connections of a program that wait",
         Tests(&[
@@ -19,4 +19,5 @@ pub(super) const PROGRAM_ROWS: [(&str, Proof); 3] = [
         "a path around a device",
         Tests(&["crates/io/src/impaired/tests.rs#queue_of_the_path_drops_what_is_too_much"]),
     ),
+    ("requests by the control socket", Own),
 ];
