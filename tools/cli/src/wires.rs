@@ -18,10 +18,26 @@ pub(crate) fn address(host: u8) -> Address {
 /// The last byte of the client's, and of the server's.
 pub(crate) const CLIENT: u8 = 1;
 pub(crate) const SERVER: u8 = 2;
-/// The help of `--wire`, of commands with both hosts in this process by default. Lines end here,
-/// because an option's value is one word, wider than a page.
-pub(crate) const FOR_LOADS: &str = "\
-Where frames go:
+/// Wires with a device. Lines end here, because an option's value is one word, wider than a page.
+macro_rules! devices {
+    () => {
+        "tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N][,queues=N]
+[,offload=on|off] (IP packets),
+tap:NAME,…[,mac=MAC][,dad=on|off] (Ethernet frames),
+packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]
+[,offload=on|off][,dad=on|off] (a separate host on this machine's interface IF),
+"
+    };
+}
+/// The wire to another process.
+macro_rules! unix {
+    () => {
+        "unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process)"
+    };
+}
+/// The help of `--wire`, of commands with both hosts in this process by default.
+pub(crate) const FOR_LOADS: &str = concat!(
+    "Where frames go:
 mem:[rate=45M][,delay=35ms][,host-delay=][,jitter=][,loss=0.1%]
 [,burst-loss=][,drop=N[/K]+…][,reorder=][,dup=][,corrupt=][,ecn=BYTES]
 [,queue=100p|1bdp][,mtu=][,police=RATE:BURST][,ack-batch=]
@@ -29,31 +45,25 @@ mem:[rate=45M][,delay=35ms][,host-delay=][,jitter=][,loss=0.1%]
 [,at=TIME:CHANGE][,back.KEY=]
 (both hosts in this process; `whimbrel link --help` explains
 the keys),
-tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N],
-tap:NAME,…,
-packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N],
-unix:PATH,addr=ADDRESS/PREFIX,
-or kernel: (the kernel's sockets, instead of this stack) [default: mem:, or kernel: to a target]";
+",
+    devices!(),
+    unix!(),
+    ",
+or kernel: (the kernel's sockets, instead of this stack). addr, host and gw may repeat [default: mem:, or kernel: to a \
+     target]"
+);
 /// The help of `--wire`, of servers.
-pub(crate) const FOR_SERVERS: &str = "\
-Where frames go:
-tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N][,queues=N]
-[,offload=on|off] (IP packets),
-tap:NAME,…[,mac=MAC][,dad=on|off] (Ethernet frames),
-packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]
-[,offload=on|off][,dad=on|off] (a separate host on this machine's interface IF),
-unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process),
+pub(crate) const FOR_SERVERS: &str = concat!(
+    "Where frames go:\n",
+    devices!(),
+    unix!(),
+    ",
 pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max] (a capture to replay; the command ends with it),
-or kernel: (the kernel's sockets, for comparison). addr, host and gw may repeat";
+or kernel: (the kernel's sockets, for comparison). addr, host and gw may repeat"
+);
 /// The help of `--wire`, of commands between clients on the stack and the kernel's sockets.
-pub(crate) const FOR_GATEWAYS: &str = "\
-Where frames go:
-tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N][,queues=N]
-[,offload=on|off] (IP packets),
-tap:NAME,…[,mac=MAC][,dad=on|off] (Ethernet frames),
-packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N]
-[,offload=on|off][,dad=on|off] (a separate host on this machine's interface IF),
-or unix:PATH,addr=ADDRESS/PREFIX[,mtu=N] (a socket to another process). addr, host and gw may repeat";
+pub(crate) const FOR_GATEWAYS: &str =
+    concat!("Where frames go:\n", devices!(), "or ", unix!(), ". addr, host and gw may repeat");
 /// The help of `--wire`, of captures.
 pub(crate) const FOR_CAPTURES: &str = "The source of frames: a host with the given addresses, \
                          which answers pings and refuses connections: \

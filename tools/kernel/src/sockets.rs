@@ -1,11 +1,11 @@
 //! The kernel's own TCP, non-blocking: the baseline that a stack is compared with.
 //!
 //! Many sockets under one epoll, with the calls and the events that a shard has, so that the same
-//! application runs over either. Received data is copied once more than in a native program (from a
-//! buffer into the returned bytes).
+//! application runs over either. Short reads are copied once more than in a native program: from a buffer
+//! into the returned bytes, which may be held for long (`read_buffer.rs`).
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -19,6 +19,7 @@ use whimbrel_wire::{Address, Endpoint};
 
 use crate::option;
 use epoll::Epoll;
+use read_buffer::ReadBuffer;
 
 use shortage::Shortage;
 
@@ -26,6 +27,7 @@ pub use info::KernelInfo;
 
 mod epoll;
 mod info;
+mod read_buffer;
 mod shortage;
 
 /// Sockets of the kernel.
@@ -36,7 +38,7 @@ pub struct KernelSockets {
     free: Vec<u32>,
     listeners: Vec<Socket>,
     ready: VecDeque<KernelEvent>,
-    buffer: Box<[u8]>,
+    buffer: ReadBuffer,
     shortage: Shortage,
 }
 
@@ -124,7 +126,7 @@ impl KernelSockets {
             free: Vec::new(),
             listeners: Vec::new(),
             ready: VecDeque::new(),
-            buffer: vec![0; BUFFER].into_boxed_slice(),
+            buffer: ReadBuffer::new(),
             shortage: Shortage::default(),
         })
     }
@@ -250,16 +252,15 @@ impl KernelSockets {
     pub fn recv(&mut self, id: SocketId) -> io::Result<Received> {
         let entry = self.entries.get_mut(id.index as usize);
         let entry = entry.filter(|entry| entry.generation == id.generation).ok_or_else(stale)?;
-        let mut socket = entry.socket.as_ref().ok_or_else(stale)?;
+        let socket = entry.socket.as_ref().ok_or_else(stale)?;
         while entry.readable {
-            match socket.read(&mut self.buffer) {
-                Ok(0) => return Ok(Received::End),
-                Ok(count) => {
+            match self.buffer.read(socket) {
+                Ok(bytes) if bytes.is_empty() => return Ok(Received::End),
+                Ok(bytes) => {
                     // epoll(7): a stream socket that gives less than was asked for is exhausted. It
                     // takes no second call to see that, unless the end is behind it already.
-                    entry.readable = count == self.buffer.len() || entry.ended;
-                    let bytes = self.buffer.get(..count).unwrap_or_default();
-                    return Ok(Received::Data(Bytes::copy_from_slice(bytes)));
+                    entry.readable = bytes.len() == ReadBuffer::LEN || entry.ended;
+                    return Ok(Received::Data(bytes));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => entry.readable = false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -470,8 +471,6 @@ fn stale() -> io::Error {
 
 /// Flag in the tokens of listeners.
 const LISTENER: u64 = 1 << 32;
-/// Size of one read in bytes.
-const BUFFER: usize = 128 << 10;
 
 #[cfg(test)]
 mod tests;

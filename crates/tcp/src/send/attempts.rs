@@ -8,7 +8,8 @@ pub(super) struct Attempts {
     /// The number of times that it ran out in a row: retransmissions without progress, or unanswered probes of a closed
     /// window.
     pub(super) count: u8,
-    /// True if the last acknowledgment came again since it ran out last: what was sent reaches the peer.
+    /// True if the last acknowledgment came again since it came, or since the timer ran out: what was sent reaches the
+    /// peer.
     is_answered: bool,
 }
 
@@ -41,12 +42,18 @@ impl Attempts {
         self.count = self.count.saturating_add(1);
     }
 
+    /// Something new is acknowledged.
+    #[inline(always)]
+    pub(super) const fn on_progress(&mut self) {
+        (self.count, self.is_answered) = (0, false);
+    }
+
     /// The last acknowledgment came again, while something is in flight.
     pub(super) const fn on_answer(&mut self) {
         self.is_answered = true;
     }
 
-    /// True if the last acknowledgment came again since the timer ran out last.
+    /// True if the last acknowledgment came again since it came, or since the timer ran out.
     pub(super) const fn is_answered(&self) -> bool {
         self.is_answered
     }

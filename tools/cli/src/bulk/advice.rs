@@ -29,19 +29,29 @@ pub(super) fn text(plan: &BulkPlan, outcome: &Outcome) -> String {
     let limits = limits.iter().filter(|(_, share)| *share >= 0.005);
     let limits: Vec<_> =
         limits.map(|(limit, share)| format!("{} {:.0}%", words(*limit), 100.0 * share)).collect();
-    let mut text = format!("Limited by: {} of the time", limits.join(", "));
     let busy = busy(plan, outcome);
+    let is_saturated = busy.is_some_and(|busy| busy >= SATURATED);
+    let path = Path::of(plan, outcome, &sender_stats);
+    // A sender that fills a line waits for its windows all the time.
+    let may_be_full = !is_saturated && greatest != Limit::App;
+    let (limits, more) = match may_be_full.then(|| path.full()).flatten() {
+        Some((full, queue)) => (full, queue),
+        None => {
+            let limits = format!("{} of the time", limits.join(", "));
+            let more = match is_saturated {
+                true => {
+                    "This side's processor is the limit: it fills windows and buffers.\n".into()
+                }
+                false => remedy(plan, greatest, &sender_stats, &path),
+            };
+            (limits, more)
+        }
+    };
+    let mut text = format!("Limited by: {limits}");
     if let Some(busy) = busy {
         let _ = write!(text, "; processor busy {:.0}%", 100.0 * busy);
     }
-    text.push('\n');
-    if busy.is_some_and(|busy| busy >= SATURATED) {
-        text += "This side's processor is the limit: it fills windows and buffers.\n";
-    } else {
-        let path = Path::of(plan, outcome, &sender_stats);
-        text += &path.full().unwrap_or_else(|| remedy(plan, greatest, &sender_stats, &path));
-    }
-    text
+    text + "\n" + &more
 }
 
 /// For which share of the time each of the threads that move the bytes was on a processor.
@@ -77,8 +87,9 @@ impl Path {
         }
     }
 
-    /// A line if the path carries all that it can: a larger window would only fill its queue.
-    fn full(&self) -> Option<String> {
+    /// The words for the path and for its queue if it carries all that it can: a larger window would only
+    /// fill the queue.
+    fn full(&self) -> Option<(String, String)> {
         let (least, last) = self.trips?;
         let queue = last.saturating_sub(least);
         let rate = self.rates.iter().sum::<f64>() / self.rates.len().max(1) as f64;
@@ -94,8 +105,9 @@ impl Path {
             None => bitrate(rate),
         };
         let [least, last, queue] = [least, last, queue].map(quantity::show);
-        Some(format!(
-            "The line is full ({of}), its queue {queue} long (round trip {least} to {last})\n"
+        Some((
+            format!("the line, which is full ({of})"),
+            format!("Its queue is {queue} long: the round trip rose from {least} to {last}\n"),
         ))
     }
 

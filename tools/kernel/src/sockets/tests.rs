@@ -1,3 +1,4 @@
+use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use whimbrel_wire::Address;

@@ -84,7 +84,7 @@ impl Sender {
         self.seq.advance(ack);
         // It must not fall behind by half the circle, or it would seem to lie ahead.
         self.small_end = self.small_end.later(ack);
-        self.attempts.count = 0;
+        self.attempts.on_progress();
         if self.flags.has(Flags::RETRANSMIT) && self.is_idle() {
             self.flags.clear(Flags::RETRANSMIT);
         }

@@ -25,8 +25,8 @@ impl Sender {
         self.attempts.on_answer();
     }
 
-    /// True if the last acknowledgment came again since the retransmission timer ran out last: the peer got what was
-    /// sent, and did not take it.
+    /// True if the last acknowledgment came again since it came, or since the retransmission timer ran out: the peer got
+    /// what was sent, and did not take it.
     pub const fn is_answered(&self) -> bool {
         self.attempts.is_answered()
     }
