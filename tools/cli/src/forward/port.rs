@@ -11,6 +11,7 @@ use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port};
 use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{Handle, ListenerId, Shard};
+use whimbrel_tcp::conn::KeepAlive;
 
 use super::board::{Board, Counts};
 use super::dialer::{Dialer, Dialled};
@@ -117,6 +118,8 @@ impl ForwardPort {
                     self.net.abort(far);
                     return;
                 };
+                // A server's own probes would ask this process, and never miss a client that vanished.
+                shard.set_keep_alive(near, KeepAlive::On);
                 let first = self.proxy.map(|version| version.header(&flow)).unwrap_or_default();
                 let sides = Sides { near: shard, far: &mut self.net };
                 self.relay.join(sides, Pair { near, far, first }, now);

@@ -229,6 +229,27 @@ fn sigterm_during_transfer_ends_after_last_byte() {
     assert_eq!(document["flows"]["finished"], 2);
 }
 
+#[test]
+fn vanished_client_is_noticed_though_nobody_sends() {
+    let Some(net) = Net::with(&["bash", "ip"]) else { return };
+    let listener = UnixListener::bind(net.folder().join("server")).unwrap();
+    let mut options = Vec::new();
+    for (name, value) in [("time", 1), ("intvl", 1), ("probes", 2)] {
+        options.extend(["-S".to_owned(), format!("net.ipv4.tcp_keepalive_{name}={value}")]);
+    }
+    let options: Vec<_> = options.iter().map(String::as_str).collect();
+    let forward = Forward::start(&net, "7", &unix(&net, "server"), &options);
+    let mut client = net.command("bash");
+    let client = client.args(["-c", "exec 3<>/dev/tcp/10.9.0.2/7; cat <&3"]).stderr(Stdio::null());
+    let _client = Running::start(client);
+    let (mut server, _) = listener.accept().unwrap();
+    // Its packets have no way any more: probes go unanswered, and it learns of nothing.
+    succeed(net.command("ip").args(["addr", "del", "10.9.0.1/24", "dev", "whim0"]));
+    // A UNIX socket has no reset: it ends.
+    assert_eq!(server.read(&mut [0]).expect("an end"), 0);
+    assert!(forward.end().contains("1 reset by clients"));
+}
+
 const BLOCK: usize = 1 << 20;
 /// A release moves 1 GiB each way.
 const BLOCKS: u64 = if cfg!(debug_assertions) { 64 } else { 1_024 };
