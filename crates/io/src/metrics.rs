@@ -146,7 +146,7 @@ impl Scrape {
             let [open, half] = [SocketState::Established, SocketState::CloseWait];
             (host.states.of(open) + host.states.of(half)) as u64
         };
-        let gauges: [(&str, &str, &dyn Fn(&Scraped) -> u64); 5] = [
+        let gauges: [(&str, &str, Read<'_>); 5] = [
             (
                 "whimbrel_netstat_Tcp_CurrEstab",
                 "Connections in ESTABLISHED or CLOSE-WAIT",
@@ -215,6 +215,9 @@ fn first_sentence(text: &str) -> String {
     let first = text.split_once(". ").map_or(text, |(first, _)| first);
     first.trim_end_matches('.').to_owned()
 }
+
+/// Reads a gauge of a host.
+type Read<'r> = &'r dyn Fn(&Scraped) -> u64;
 
 /// Beginnings of counters' names, longer ones first.
 const GROUPS: [&str; 7] = ["TcpExt", "Tcp", "Udp", "IpExt", "Ip", "Icmp", "Whimbrel"];

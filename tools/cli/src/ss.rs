@@ -19,7 +19,6 @@ mod waits;
 
 /// Command line of `whimbrel ss`.
 #[derive(Args, Debug)]
-#[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
     /// The process, by its number, its command or the path of its control socket [default: the only one
     /// that runs]; then a filter: state NAME, sport, dport, src, dst, and, or, not, and brackets.
@@ -84,9 +83,6 @@ pub(crate) struct Arguments {
     /// Print one JSON document (whimbrel.ss/1).
     #[arg(short, long)]
     json: bool,
-    /// Print help.
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
 }
 
 /// Prints the requested sockets.

@@ -35,6 +35,8 @@ pub(super) struct SocketFile {
     path: PathBuf,
     /// Device and inode.
     identity: Option<(u64, u64)>,
+    /// The folder of sockets with default paths: the last of them removes it.
+    folder: Option<PathBuf>,
 }
 
 impl SocketFile {
@@ -48,9 +50,13 @@ impl SocketFile {
             }
             ControlPlace::Default => {
                 let mut refused = None;
-                for folder in folders() {
+                // Twice: another process may remove an empty folder that this one is about to use.
+                for folder in folders().into_iter().flat_map(|folder| [folder.clone(), folder]) {
                     match own_folder(&folder).and_then(|()| Self::bind_in(&folder)) {
-                        Ok(bound) => return Ok(bound),
+                        Ok((mut file, listener)) => {
+                            file.folder = Some(folder);
+                            return Ok((file, listener));
+                        }
                         Err(error) => refused = Some(error),
                     }
                 }
@@ -80,7 +86,7 @@ impl SocketFile {
         remove_stale(path)?;
         let failed = |error| ControlError::Bind { path: text::path(path).to_string(), error };
         let listener = UnixListener::bind(path).map_err(failed)?;
-        let file = Self { path: path.to_owned(), identity: identity(path) };
+        let file = Self { path: path.to_owned(), identity: identity(path), folder: None };
         // Until here the umask decides, and the check of each peer.
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -93,6 +99,10 @@ impl Drop for SocketFile {
         if self.identity.is_some() && identity(&self.path) == self.identity {
             // The folder may have gone.
             let _ = fs::remove_file(&self.path);
+        }
+        if let Some(folder) = &self.folder {
+            // It stays while another process has a socket in it.
+            let _ = fs::remove_dir(folder);
         }
     }
 }

@@ -28,9 +28,9 @@ mod examples;
 #[cfg(test)]
 mod explain;
 #[cfg(test)]
-#[cfg(test)]
 #[path = "../../../../tests/harness/files.rs"]
 mod files;
+#[cfg(test)]
 mod foreign;
 #[cfg(test)]
 mod formats;

@@ -14,12 +14,12 @@ const fn unmoved(signal: Signal) -> Case {
 }
 
 /// This signal ends a server by the system's default. Its socket's path stays, and the next server
-/// there takes it over.
+/// there takes it over. So does the path of its control socket.
 const fn fatal(signal: Signal) -> Case {
     Case::ends(SERVE, End::BySignal, &[])
         .framed("ulimit -c 0; exec @")
         .sent(Ready::Telling, signal)
-        .leaving(&["x"])
+        .leaving(&["whimbrel", "x"])
 }
 
 /// A command that this signal ends, with its result so far.
@@ -84,7 +84,10 @@ pub(super) const CASES: &[Case] = &[
     on_a_device("serve -w packet:vstack,addr=10.9.0.2/24,dad=off", Signal::INT),
     on_a_device("forward -l 80 --to unix:nothing", Signal::TERM),
     on_a_device("crr --server -w tun:whim1,addr=10.9.1.2/24", Signal::TERM),
-    Case::ends("serve", End::BySignal, &[]).sent(Ready::Telling, Signal::KILL).within(Within::Net),
+    Case::ends("serve", End::BySignal, &[])
+        .sent(Ready::Telling, Signal::KILL)
+        .leaving(&["whimbrel"])
+        .within(Within::Net),
     Case::works("pcap -w tun:whim1,addr=10.9.1.2/24 -o y")
         .sent(Ready::Handling, Signal::INT)
         .leaving(&["y"])
