@@ -38,7 +38,7 @@ pub(crate) mod request;
 mod service;
 mod settings;
 
-pub use place::{ControlPlace, folders};
+pub use place::{ControlPlace, connect, folders};
 
 /// Description of the process, for its clients.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whimbrel_base::Foreign;
-use whimbrel_io::control::folders;
+use whimbrel_io::control::{connect, folders};
 use whimbrel_io::text;
 
 use crate::failure::Failure;
@@ -64,7 +64,7 @@ impl Attached {
     }
 
     fn connect(path: &Path, host: Option<String>) -> io::Result<Self> {
-        let stream = UnixStream::connect(path)?;
+        let stream = connect(path)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let lines = BufReader::new(stream.try_clone()?);
         let mut attached = Self { stream, lines, pid: 0, command: String::new(), host };

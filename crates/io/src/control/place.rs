@@ -3,6 +3,7 @@
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -57,7 +58,11 @@ impl SocketFile {
                             file.folder = Some(folder);
                             return Ok((file, listener));
                         }
-                        Err(error) => refused = Some(error),
+                        Err(error) => {
+                            // It stays if it is in use.
+                            let _ = fs::remove_dir(folder);
+                            refused = Some(error);
+                        }
                     }
                 }
                 Err(refused.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotFound).into()))
@@ -85,7 +90,7 @@ impl SocketFile {
     fn bind_at(path: &Path) -> Result<(Self, UnixListener), ControlError> {
         remove_stale(path)?;
         let failed = |error| ControlError::Bind { path: text::path(path).to_string(), error };
-        let listener = UnixListener::bind(path).map_err(failed)?;
+        let listener = at_short_path(path, UnixListener::bind).map_err(failed)?;
         let file = Self { path: path.to_owned(), identity: identity(path), folder: None };
         // Until here the umask decides, and the check of each peer.
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
@@ -107,6 +112,27 @@ impl Drop for SocketFile {
     }
 }
 
+/// Connects to the control socket at `path`.
+///
+/// # Errors
+///
+/// As [`UnixStream::connect`].
+pub fn connect(path: &Path) -> io::Result<UnixStream> {
+    at_short_path(path, UnixStream::connect)
+}
+
+/// Calls `act` with a path of `path`'s socket that has room in an address (unix(7)): of a long one, by the descriptor
+/// of its folder.
+fn at_short_path<T>(path: &Path, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if path.as_os_str().len() > MOST_BYTES => {
+            let folder = fs::File::open(folder)?;
+            act(Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name))
+        }
+        _ => act(path.to_owned()),
+    }
+}
+
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|it| (it.dev(), it.ino()))
 }
@@ -118,7 +144,7 @@ fn remove_stale(path: &Path) -> Result<(), ControlError> {
     if !found.file_type().is_socket() {
         return Err(taken("is there, and is no socket: use another path"));
     }
-    match UnixStream::connect(path) {
+    match connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(_) => return Err(taken("is another user's socket: use another path")),
@@ -175,6 +201,8 @@ fn refuse(folder: &Path, why: String, remedy: &'static str) -> ControlError {
 }
 
 const USE_PATH: &str = "use --control PATH, or --control off";
+/// Bytes of a socket's path at most: its address has 108, with the NUL behind it (unix(7)).
+const MOST_BYTES: usize = 107;
 /// Stacks of one process with default paths.
 const MOST_STACKS: u32 = 64;
 

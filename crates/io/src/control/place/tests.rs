@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{SocketFile, own_folder};
+use super::{SocketFile, connect, own_folder};
 use crate::control::{ControlError, ControlPlace};
 
 /// A folder of the test's own, removed at the end.
@@ -85,7 +85,19 @@ fn other_files_are_refused_and_stay() {
 }
 
 #[test]
-fn linked_missing_and_long_folders_are_refused() {
+fn socket_in_a_folder_with_a_long_path_is_found() {
+    let folder = Folder::new();
+    let long = folder.0.join("b".repeat(150));
+    fs::create_dir(&long).expect("our folder");
+    let path = long.join("a.sock");
+    let (file, _listener) = SocketFile::bind(&ControlPlace::Path(path.clone())).expect("free");
+    assert!(connect(&path).is_ok());
+    drop(file);
+    assert!(!path.exists());
+}
+
+#[test]
+fn linked_missing_and_long_names_are_refused() {
     let (folder, other) = (Folder::new(), Folder::new());
     symlink(&other.0, folder.0.join("link")).expect("our folder");
     assert!(refusal(&folder.place("link/a.sock")).contains("is a symbolic link"));
