@@ -28,7 +28,8 @@ impl World {
     fn command(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
         command.args(words.split(' ').filter(|word| !word.is_empty()));
-        command.env("XDG_RUNTIME_DIR", &self.folder);
+        // Runs of other tests are not found there.
+        command.env("XDG_RUNTIME_DIR", &self.folder).env("TMPDIR", &self.folder);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{SocketFile, connect, own_folder};
+use super::{SocketFile, at_short_path, connect, own_folder};
 use crate::control::{ControlError, ControlPlace};
 
 /// A folder of the test's own, removed at the end.
@@ -53,7 +53,7 @@ fn socket_has_mode_600_and_goes_at_the_end() {
 #[test]
 fn stale_socket_is_replaced_and_live_one_refused() {
     let folder = Folder::new();
-    drop(UnixListener::bind(folder.0.join("a.sock")).expect("free"));
+    drop(at_short_path(&folder.0.join("a.sock"), UnixListener::bind).expect("free"));
     let (_file, _listener) = SocketFile::bind(&folder.place("a.sock")).expect("stale");
     let text = refusal(&folder.place("a.sock"));
     assert!(text.contains("a process listens there"), "{text}");
@@ -65,7 +65,7 @@ fn socket_that_replaced_ours_stays() {
     let path = folder.0.join("a.sock");
     let (file, _listener) = SocketFile::bind(&folder.place("a.sock")).expect("free");
     fs::remove_file(&path).expect("ours");
-    let _other = UnixListener::bind(&path).expect("free");
+    let _other = at_short_path(&path, UnixListener::bind).expect("free");
     drop(file);
     assert!(path.exists());
 }
@@ -79,7 +79,7 @@ fn other_files_are_refused_and_stay() {
     assert!(text.contains("is no socket"), "{text}");
     assert_eq!(fs::read(&path).expect("there"), b"text");
     // Not even a link to a socket is followed.
-    let _live = UnixListener::bind(folder.0.join("b.sock")).expect("free");
+    let _live = at_short_path(&folder.0.join("b.sock"), UnixListener::bind).expect("free");
     symlink("b.sock", folder.0.join("c.sock")).expect("our folder");
     assert!(refusal(&folder.place("c.sock")).contains("is no socket"));
 }
