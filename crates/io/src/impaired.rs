@@ -6,7 +6,8 @@
 //! a path carries packets. Frames that are no IP packets, such as ARP's, pass at once.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +22,6 @@ use whimbrel_wire::{EthernetHeader, IpHeader, Protocol};
 
 use crate::Clock;
 use crate::device::{AnyDevice, Device, DeviceCounters, MAX_BURST, TxOutcome};
-use crate::sys::AsFd;
 
 /// A device behind an impaired path.
 #[derive(Debug)]
@@ -220,6 +220,7 @@ impl Device for ImpairedDevice {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl AsFd for ImpairedDevice {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
