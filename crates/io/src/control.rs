@@ -99,17 +99,17 @@ pub enum ControlError {
     /// The folder is unsafe, or cannot be made.
     #[error("{folder}: {why}; {remedy}")]
     Folder {
-        /// The folder.
+        /// The path of the folder, ready to be printed.
         folder: String,
-        /// The fault.
+        /// The reason, which continues the path: "has mode 755, so that others can use it".
         why: String,
-        /// Remedy.
+        /// A command line, or a change of the folder, that helps.
         remedy: &'static str,
     },
     /// Something is at the path.
     #[error("{path}: {why}")]
     Taken {
-        /// The path.
+        /// The path of the socket, ready to be printed.
         path: String,
         /// Obstacle and remedy.
         why: &'static str,
@@ -117,7 +117,7 @@ pub enum ControlError {
     /// The system refused the socket.
     #[error("{path}: {error}; use a path of at most 107 bytes in a folder that you can write to")]
     Bind {
-        /// The path.
+        /// The path of the socket, ready to be printed.
         path: String,
         /// The system's error.
         error: io::Error,

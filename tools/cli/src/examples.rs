@@ -40,7 +40,7 @@ Examples:
   whimbrel ss 4711 -tin state established '( sport = :80 and not dst 10.0.0.0/8 )'
       Variables of some connections of process 4711
   whimbrel ss serve --why dst 10.9.0.1
-      What the connections to a host wait for
+      The reason why each connection to a host waits
   whimbrel ss -K dst 10.9.0.1 dport = 40000
       Reset a connection";
 
@@ -218,7 +218,7 @@ Examples:
 pub(crate) const EXPLAIN: &str = "\
 Examples:
   whimbrel explain trouble.pcapng
-      What cost time, worst first, with settings of Linux and FreeBSD
+      Causes of lost time, worst first, with settings of Linux and FreeBSD
   whimbrel explain trouble.pcap.gz --flow 10.0.0.1:40000-10.0.0.2:80
       One connection, and where its time went
   whimbrel explain trouble.pcapng --filter 'port 443' --worst 20

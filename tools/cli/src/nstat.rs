@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::attach::{Attached, HostOption};
 use crate::failure::Failure;
+use crate::sysctl::is_like;
 use crate::{output, quantity};
 
 /// Command line of `whimbrel nstat`.
@@ -67,20 +68,6 @@ fn counters(attached: &mut Attached, patterns: &[String]) -> Result<Map<String, 
         patterns.is_empty() || patterns.iter().any(|pattern| is_like(pattern, name))
     });
     Ok(counters)
-}
-
-/// True if a name matches this pattern, in which * is a wildcard.
-fn is_like(pattern: &str, name: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
-        return false;
-    };
-    let Some(last) = pieces.next_back() else { return rest.is_empty() };
-    for piece in pieces {
-        let Some(at) = rest.find(piece) else { return false };
-        rest = rest.get(at + piece.len()..).unwrap_or_default();
-    }
-    rest.ends_with(last)
 }
 
 /// The growth of each counter; of a gauge, its value.

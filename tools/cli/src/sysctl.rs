@@ -154,7 +154,7 @@ fn is_of(pattern: &str, info: &TunableInfo) -> bool {
 }
 
 /// True if a name matches this pattern, in which * is a wildcard.
-fn is_like(pattern: &str, name: &str) -> bool {
+pub(crate) fn is_like(pattern: &str, name: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
         return false;

@@ -116,7 +116,7 @@ impl Drop for SocketFile {
 ///
 /// # Errors
 ///
-/// As [`UnixStream::connect`].
+/// Returns the error of [`UnixStream::connect`], also if the folder of a long path cannot be opened.
 pub fn connect(path: &Path) -> io::Result<UnixStream> {
     at_short_path(path, UnixStream::connect)
 }
