@@ -64,6 +64,7 @@ mod sysctl;
 mod target;
 mod trace;
 mod typed;
+mod wildcard;
 mod wires;
 mod wrap;
 

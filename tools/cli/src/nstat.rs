@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::attach::{Attached, HostOption};
 use crate::failure::Failure;
-use crate::sysctl::is_like;
+use crate::wildcard::is_like;
 use crate::{output, quantity};
 
 /// Command line of `whimbrel nstat`.

@@ -10,6 +10,7 @@ use crate::attach::HostOption;
 use crate::failure::Failure;
 use crate::output;
 use crate::rules::RuleOptions;
+use crate::wildcard::is_like;
 
 mod cases;
 mod document;
@@ -151,20 +152,6 @@ fn is_of(pattern: &str, info: &TunableInfo) -> bool {
         true => is_like(&pattern, &name.to_ascii_lowercase()),
         false => name.to_ascii_lowercase().contains(&pattern),
     })
-}
-
-/// True if a name matches this pattern, in which * is a wildcard.
-pub(crate) fn is_like(pattern: &str, name: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
-        return false;
-    };
-    let Some(last) = pieces.next_back() else { return rest.is_empty() };
-    for piece in pieces {
-        let Some(at) = rest.find(piece) else { return false };
-        rest = &rest[at + piece.len()..];
-    }
-    rest.ends_with(last)
 }
 
 /// The error for an unknown name, with similar ones.

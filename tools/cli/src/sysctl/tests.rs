@@ -29,18 +29,3 @@ fn unknown_pattern_is_answered_with_similar_names() {
     assert!(refused("tw.sin").contains("perhaps tw.syn"));
     assert!(refused("x*y").starts_with("PATTERN: no tunable is named \"x*y\""));
 }
-
-#[test]
-fn star_matches_anything() {
-    for (pattern, name, is) in [
-        ("a*c", "abc", true),
-        ("a*c", "ac", true),
-        ("a*c", "acb", false),
-        ("*b*", "abc", true),
-        ("a*a", "a", false),
-        ("a*b*c", "abbc", true),
-        ("*", "", true),
-    ] {
-        assert_eq!(is_like(pattern, name), is, "{pattern} {name}");
-    }
-}
