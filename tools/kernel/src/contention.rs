@@ -10,7 +10,7 @@ mod client;
 mod server;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -120,14 +120,15 @@ impl Contention {
     }
 
     /// Runs the server for a tenth of a second, and then for the time during which queries are
-    /// counted.
+    /// counted. That time is extended by up to 30 seconds until each thread has answered 200
+    /// queries, since figures of fewer depend on where the time begins and ends.
     pub fn run(&self) -> Result<ContentionResult, ContentionError> {
         if !(1..=Self::MOST_THREADS).contains(&self.threads) {
             return Err(ContentionError::Threads(self.threads));
         }
         let (clock, inboxes) = (Clock::start(), Inboxes::new(self.threads));
-        let run =
-            Run { clock, inboxes, counts: AtomicBool::new(false), ends: AtomicBool::new(false) };
+        let (counts, ends, have_enough) = Default::default();
+        let run = Run { clock, inboxes, counts, ends, have_enough };
         let clients = (0..self.threads).map(Client::new).collect::<Result<Vec<_>, _>>()?;
         let counted = match self.locking {
             Locking::None => {
@@ -173,6 +174,7 @@ impl Contention {
             thread::sleep(WARM_UP);
             run.counts.store(true, Ordering::Relaxed);
             thread::sleep(self.time);
+            run.wait_for_queries(threads.len());
             run.ends.store(true, Ordering::Relaxed);
             let (mut all, mut span) = (ContentionResult::default(), None::<(Instant, Instant)>);
             for thread in threads {
@@ -194,9 +196,19 @@ struct Run {
     /// True from the moment at which queries count.
     counts: AtomicBool,
     ends: AtomicBool,
+    /// Number of threads that have answered [`LEAST_QUERIES`].
+    have_enough: AtomicUsize,
 }
 
 impl Run {
+    /// Waits until each of `threads` has answered enough queries, at most [`MOST_EXTRA`].
+    fn wait_for_queries(&self, threads: usize) {
+        let end = self.clock.now() + MOST_EXTRA;
+        while self.have_enough.load(Ordering::Relaxed) < threads && self.clock.now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Runs one thread until the end. Returns its results, and the times of its first and last
     /// counted work.
     fn serve<A: Access>(
@@ -205,7 +217,7 @@ impl Run {
         mut server: A,
         slice: Duration,
     ) -> (ContentionResult, Instant, Instant) {
-        let (mut began, mut log) = (None, SliceLog::new(slice));
+        let (mut began, mut enough, mut log) = (None, false, SliceLog::new(slice));
         while !self.ends.load(Ordering::Relaxed) {
             let now = self.clock.now();
             match began {
@@ -222,6 +234,10 @@ impl Run {
             client.ask(now);
             server.turn(now, &mut client, &self.inboxes);
             client.hear(now, &self.inboxes);
+            if !enough && began.is_some() && client.counted().0 >= LEAST_QUERIES {
+                enough = true;
+                self.have_enough.fetch_add(1, Ordering::Relaxed);
+            }
         }
         let ended = self.clock.now();
         if began.is_none() {
@@ -364,6 +380,10 @@ const PORT: u16 = 80;
 const BACKLOG: u32 = 100_000;
 /// Time until buffers and tables have reached their size.
 const WARM_UP: Duration = Duration::from_millis(100);
+/// Number of queries that each thread answers in a run.
+const LEAST_QUERIES: u64 = 200;
+/// Time for which a run goes on at most until each thread has answered that many.
+const MOST_EXTRA: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

@@ -26,7 +26,7 @@ fn accept_that_takes_no_lock_takes_one_less_for_each_query() {
     let but = serve(2, Locking::AllButAccept, Duration::ZERO);
     let each = |counted: &ContentionResult| counted.locks as f64 / counted.queries as f64;
     // The last accept of a turn, which finds nothing, takes the lock, too.
-    assert!(each(&all) > each(&but) + 0.9, "{} and {}", each(&all), each(&but));
+    assert!(each(&all) > each(&but) + 0.8, "{} and {}", each(&all), each(&but));
     assert!(each(&but) > 4.0, "{}", each(&but));
 }
 

@@ -38,7 +38,7 @@ of locks for each query.",
     parameters: &[
         Parameter { name: "threads", about: "threads of the server", unit: Unit::Count, default: 2.0, least: 1.0, most: 128.0 },
         Parameter { name: "hold", about: "additional time of each step, under the lock if there is one", unit: Unit::Time, default: 0.0, least: 0.0, most: 1.0 },
-        Parameter { name: "lasts", about: "length of a round", unit: Unit::Time, default: 1.0, least: 0.1, most: 3_600.0 },
+        Parameter { name: "lasts", about: "length of a round; longer until each thread has answered 200 queries", unit: Unit::Time, default: 1.0, least: 0.1, most: 3_600.0 },
         Parameter { name: "rounds", about: "rounds; the median counts", unit: Unit::Count, default: 3.0, least: 1.0, most: 1_000.0 },
     ],
     rows: &[
