@@ -69,7 +69,8 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// `AddrInUse`; `AddrNotAvailable`: not an address of this stack.
+    /// `AddrInUse`; `AddrNotAvailable`: not an address of this stack; `NotConnected`: the stack has
+    /// ended, for the reason in the message.
     pub async fn bind<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for addr in lookup_host(addr).await? {

@@ -68,7 +68,7 @@ impl TcpSocket {
     /// # Errors
     ///
     /// `AddrInUse`; `AddrNotAvailable`: not an address of this stack; `InvalidInput`: the other address
-    /// family, or the socket is bound already.
+    /// family, or the socket is bound already; `NotConnected`: the stack has ended.
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
         self.check_family(addr)?;
         let mut draft = self.lock();

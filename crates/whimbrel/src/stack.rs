@@ -389,7 +389,14 @@ impl Stack {
         self.inner.bind_table.check_own(at.into())
     }
 
+    /// Fails if the stack has ended.
+    fn check_running(&self) -> io::Result<()> {
+        let ended = self.mailboxes().first().and_then(|mailbox| mailbox.ended_already());
+        ended.map_or(Ok(()), Err)
+    }
+
     pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<ReservedAddr> {
+        self.check_running()?;
         self.inner.bind_table.reserve(at.into(), share)
     }
 
@@ -399,10 +406,12 @@ impl Stack {
     }
 
     pub(crate) fn reserve_source(&self, at: SocketAddr, share: Share) -> io::Result<ReservedAddr> {
+        self.check_running()?;
         self.inner.bind_table.reserve_source(at.into(), share)
     }
 
     pub(crate) fn reserve_any(&self) -> io::Result<ReservedAny> {
+        self.check_running()?;
         self.inner.bind_table.reserve_any()
     }
 

@@ -223,6 +223,7 @@ impl AsyncWrite for TcpStream {
         Poll::Ready(Ok(()))
     }
 
+    /// Succeeds on a connection that has failed, as tokio's does: the next read or write reports it.
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.shut_down();
         Poll::Ready(Ok(()))

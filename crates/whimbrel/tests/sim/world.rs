@@ -96,6 +96,7 @@ fn crash_drops_program_and_fails_its_sockets() {
     let net = world.net("client");
     world.run(async {
         let stream = connect(&net, "server").await.unwrap();
+        let crashed = world.net("server").stack().clone();
         sleep(Duration::from_secs(1)).await;
         assert_eq!((drops.load(Ordering::Relaxed), world.spawned_tasks()), (0, 2));
         world.crash("server");
@@ -108,6 +109,8 @@ fn crash_drops_program_and_fails_its_sockets() {
         assert_eq!(errors.len(), 1);
         assert!(errors[0].contains("its host has crashed"), "{errors:?}");
         drop(stream);
+        let error = TcpListener::bind(&crashed, "0.0.0.0:8").await.unwrap_err();
+        assert!(error.to_string().contains("its host has crashed"), "{error}");
     });
     world.restart("server");
     drop(world);
