@@ -22,7 +22,7 @@ use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Clock, Device, PacketWire, Stop, Tun, TxOutcome, WireSpec};
 use whimbrel_stack::{Medium, RxFrame, TxBatch};
-use whimbrel_wire::plain::{Checksum, PlainOptions, Text};
+use whimbrel_wire::plain::{Checksum, PlainOpening, PlainOptions, Text};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, Timestamps};
 use whimbrel_wire::{
     EthernetHeader, Ipv4Header, Mss, PlainHeaders, PlainSegment, RawWindow, TrafficClass,
@@ -95,8 +95,13 @@ fn answer(
     let (flags, options) = if came == 0 {
         return None;
     } else if header.flags.is_syn() {
-        let opening = PlainOptions::Opening(Mss::new(1_460), stamps, WindowScale::new(7));
-        (TcpFlags::SYN_ACK, opening)
+        let opening = PlainOpening {
+            mss: Mss::new(1_460),
+            window_scale: Some(WindowScale::new(7)),
+            sack_permitted: true,
+            timestamps: Some(stamps),
+        };
+        (TcpFlags::SYN_ACK, PlainOptions::Opening(opening))
     } else if text.is_empty() {
         (TcpFlags::ACK, PlainOptions::Timestamps(stamps))
     } else {

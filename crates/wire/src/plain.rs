@@ -146,9 +146,65 @@ pub enum PlainOptions {
     None,
     /// Timestamps behind two NOPs.
     Timestamps(Timestamps),
-    /// Those of a SYN: MSS, SACK-permitted and timestamps, NOP and window scale, in
-    /// [`OptionOrder::Linux`](crate::OptionOrder::Linux).
-    Opening(Mss, Timestamps, WindowScale),
+    /// Those of a SYN.
+    Opening(PlainOpening),
+}
+
+/// Options of a SYN or SYN-ACK, in [`OptionOrder::Linux`](crate::OptionOrder::Linux).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlainOpening {
+    /// The MSS that is announced.
+    pub mss: Mss,
+    /// The scale of the sender's windows, if it is offered or agreed upon.
+    pub window_scale: Option<WindowScale>,
+    /// SACK options are welcome.
+    pub sack_permitted: bool,
+    /// Timestamps, if they are offered or agreed upon.
+    pub timestamps: Option<Timestamps>,
+}
+
+impl PlainOptions {
+    /// Writes the options to the front of `room`, 20 bytes; returns their bytes and the sum of their words.
+    #[inline(always)]
+    fn put(&self, room: &mut [u8]) -> (usize, u64) {
+        match self {
+            Self::None => (0, 0),
+            Self::Timestamps(Timestamps { val, ecr }) => {
+                let words = [STAMPS, *val, *ecr].map(u32::to_be);
+                put(room, words);
+                (12, sum(words))
+            }
+            Self::Opening(opening) => {
+                let (words, len) = opening.words();
+                // Zeros behind the last option are not sent.
+                put(room, words);
+                (len, sum(words))
+            }
+        }
+    }
+}
+
+impl PlainOpening {
+    /// True if no option is missing.
+    #[inline(always)]
+    pub const fn is_whole(&self) -> bool {
+        self.sack_permitted && self.timestamps.is_some() && self.window_scale.is_some()
+    }
+
+    /// Returns the options with zeros behind them, and their length in bytes.
+    #[inline(always)]
+    fn words(&self) -> ([u32; 5], usize) {
+        let mss = MSS | u32::from(self.mss.get());
+        let scale = self.window_scale.map_or(0, |scale| SCALE | u32::from(scale.get()));
+        let (words, len) = match (self.timestamps, self.sack_permitted) {
+            (Some(Timestamps { val, ecr }), sack) => {
+                ([mss, if sack { SACK_AND_STAMPS } else { STAMPS }, val, ecr, scale], 16_usize)
+            }
+            (None, true) => ([mss, SACK_ALONE, scale, 0, 0], 8),
+            (None, false) => ([mss, scale, 0, 0, 0], 4),
+        };
+        (words.map(u32::to_be), len.wrapping_add(if scale == 0 { 0 } else { 4 }))
+    }
 }
 
 /// The text of a segment whose headers are written.
@@ -169,20 +225,7 @@ impl PlainHeaders {
     #[inline(always)]
     pub fn emit(&self, text: Text, room: &mut [u8; Self::MAX_LEN]) -> usize {
         let (heads, options) = room.split_at_mut(HEADS);
-        let (options_len, options_sum) = match self.options {
-            PlainOptions::None => (0_usize, 0),
-            PlainOptions::Timestamps(Timestamps { val, ecr }) => {
-                let words = [STAMPS, val, ecr].map(u32::to_be);
-                put(options, words);
-                (12, sum(words))
-            }
-            PlainOptions::Opening(mss, Timestamps { val, ecr }, scale) => {
-                let (mss, scale) = (MSS | u32::from(mss.get()), SCALE | u32::from(scale.get()));
-                let words = [mss, SACK_AND_STAMPS, val, ecr, scale].map(u32::to_be);
-                put(options, words);
-                (20, sum(words))
-            }
-        };
+        let (options_len, options_sum) = self.options.put(options);
         let header_len = options_len.wrapping_add(TCP_LEN);
         let tcp_len = (text.len as usize).wrapping_add(header_len);
         let total_len = tcp_len.wrapping_add(IP_LEN) as u32;
@@ -274,6 +317,8 @@ const HEADS: usize = IP_LEN + TCP_LEN;
 const STAMPS: u32 = 0x0101_080a;
 /// SACK-permitted, and the timestamps option's kind and length.
 const SACK_AND_STAMPS: u32 = 0x0402_080a;
+/// Two NOPs and SACK-permitted.
+const SACK_ALONE: u32 = 0x0101_0402;
 /// MSS, in front of its value.
 const MSS: u32 = 0x0204_0000;
 /// NOP and window scale, in front of its value.

@@ -171,5 +171,5 @@ fn write_syn(
 ) -> bool {
     let syn = connection.poll_syn(cx, &mut tx.payload);
     let (marking, order) = (connection.marking(&cx.tunables), cx.tunables.option_order);
-    ip.write_segment(&SegmentOut::of_connection(connection, &syn, marking, order), tx)
+    ip.write_opening(&SegmentOut::of_connection(connection, &syn, marking, order), tx)
 }

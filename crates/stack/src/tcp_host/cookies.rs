@@ -138,7 +138,7 @@ impl TcpHost {
         cx.counters.out_segs += 1;
         let marking = self.passive.half_open_marking(cx, entry);
         let (key, order) = (FlowKey::of_half_open(entry), cx.tunables.option_order);
-        net.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
+        net.ip.write_opening(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is

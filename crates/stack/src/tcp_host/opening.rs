@@ -372,7 +372,7 @@ impl TcpHost {
         }
         cx.counters.out_segs += 1;
         let (key, order) = (FlowKey::of_half_open(entry), cx.tunables.option_order);
-        net.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
+        net.ip.write_opening(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 
     /// Does what is due in the SYN cache; returns whether there was anything.

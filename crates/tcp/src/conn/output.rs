@@ -5,7 +5,7 @@ use crate::conn::{Connection, Flags};
 use crate::send::Head;
 use whimbrel_base::packet::Slices;
 
-use whimbrel_wire::plain::PlainOptions;
+use whimbrel_wire::plain::{PlainOpening, PlainOptions};
 use whimbrel_wire::tcp::{
     FastOpen, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
@@ -82,19 +82,27 @@ impl SynOptions {
 }
 
 impl OutgoingSegment {
-    /// Its options, if they are of those that nearly all segments have.
+    /// Its options, if they are of those that nearly all segments but SYNs have.
     #[inline]
-    pub fn plain_options(&self, order: OptionOrder) -> Option<PlainOptions> {
+    pub const fn plain_options(&self) -> Option<PlainOptions> {
         match (&self.rare, self.timestamps) {
             (RareOptions::None, None) => Some(PlainOptions::None),
             (RareOptions::None, Some(stamps)) => Some(PlainOptions::Timestamps(stamps)),
-            (RareOptions::Syn(opening), Some(stamps)) if order == OptionOrder::Linux => {
-                let whole = opening.sack_permitted && opening.fast_open.is_none();
-                let scale = opening.window_scale.filter(|_| whole)?;
-                Some(PlainOptions::Opening(opening.mss, stamps, scale))
-            }
             _ => None,
         }
+    }
+
+    /// Its options, if they are of those that nearly all SYNs have.
+    #[inline]
+    pub fn plain_opening(&self, order: OptionOrder) -> Option<PlainOpening> {
+        let RareOptions::Syn(SynOptions { mss, window_scale, sack_permitted, fast_open: None }) =
+            self.rare
+        else {
+            return None;
+        };
+        let timestamps = self.timestamps;
+        let opening = PlainOpening { mss, window_scale, sack_permitted, timestamps };
+        (order == OptionOrder::Linux).then_some(opening)
     }
 
     /// The ECN field of its IP header.

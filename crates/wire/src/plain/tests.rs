@@ -11,9 +11,14 @@ use crate::{Ecn, Ipv4Header};
 
 fn any_options() -> impl Strategy<Value = PlainOptions> {
     let stamps = (any::<u32>(), any::<u32>()).prop_map(|(val, ecr)| Timestamps { val, ecr });
-    let opening = (any::<u16>(), stamps.clone(), 0_u8..15).prop_map(|(mss, stamps, scale)| {
-        PlainOptions::Opening(Mss::new(mss), stamps, WindowScale::new(scale))
-    });
+    let scale = proptest::option::of((0_u8..15).prop_map(WindowScale::new));
+    let mss = any::<u16>().prop_map(Mss::new);
+    let opening = (mss, scale, any::<bool>(), proptest::option::of(stamps.clone())).prop_map(
+        |(mss, window_scale, sack_permitted, timestamps)| {
+            let opening = PlainOpening { mss, window_scale, sack_permitted, timestamps };
+            PlainOptions::Opening(opening)
+        },
+    );
     prop_oneof![Just(PlainOptions::None), stamps.prop_map(PlainOptions::Timestamps), opening]
 }
 
@@ -47,11 +52,10 @@ fn tcp_header(headers: &PlainHeaders) -> TcpHeader {
     match headers.options {
         PlainOptions::None => {}
         PlainOptions::Timestamps(stamps) => options.timestamps = Some(stamps),
-        PlainOptions::Opening(mss, stamps, scale) => {
-            options.mss = Some(mss);
-            options.sack_permitted = true;
-            options.timestamps = Some(stamps);
-            options.window_scale = Some(scale);
+        PlainOptions::Opening(opening) => {
+            let PlainOpening { mss, window_scale, sack_permitted, timestamps } = opening;
+            let mss = Some(mss);
+            options = TcpOptions { mss, window_scale, sack_permitted, timestamps, ..options };
         }
     }
     TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }

@@ -111,9 +111,6 @@ impl TcpOptions {
     /// Never fails: an unknown kind, or a known one of a wrong length, is skipped by its length; a
     /// length that cannot be skipped ends parsing and sets `malformed`.
     pub fn parse(bytes: &[u8]) -> Self {
-        if let Some(options) = Self::parse_usual_syn(bytes) {
-            return options;
-        }
         let mut options = Self::default();
         options.read_list(bytes);
         options
@@ -123,22 +120,6 @@ impl TcpOptions {
     pub const fn opening(&self) -> Opening {
         let Self { mss, window_scale, sack_permitted, .. } = *self;
         Opening { mss, window_scale, sack_permitted }
-    }
-
-    /// Parses the options of nearly every SYN: MSS, SACK-permitted and timestamps, NOP and window
-    /// scale.
-    #[inline]
-    pub(super) fn parse_usual_syn(bytes: &[u8]) -> Option<Self> {
-        let (&[MSS, 4, a, b], rest) = bytes.split_first_chunk()? else { return None };
-        let stamped = Timestamps::first_of(rest, [SACK_PERMITTED, 2, TIMESTAMPS, 10])?;
-        let (timestamps, &[NOP, WINDOW_SCALE, 3, shift]) = stamped else { return None };
-        Some(Self {
-            mss: Some(Mss::new(u16::from_be_bytes([a, b]))),
-            sack_permitted: true,
-            timestamps: Some(timestamps),
-            window_scale: Some(WindowScale::new(shift)),
-            ..Self::default()
-        })
     }
 
     fn read_list(&mut self, mut bytes: &[u8]) {
@@ -189,6 +170,50 @@ impl TcpOptions {
         }
     }
 }
+
+impl Opening {
+    /// Parses the options of nearly every SYN: MSS, SACK-permitted and timestamps, NOP and window scale.
+    #[inline]
+    pub(super) fn parse_usual(bytes: &[u8]) -> Option<(Timestamps, WindowScale)> {
+        let (&[MSS, 4, _, _], rest) = bytes.split_first_chunk()? else { return None };
+        let stamped = Timestamps::first_of(rest, [SACK_PERMITTED, 2, TIMESTAMPS, 10])?;
+        let (timestamps, &[NOP, WINDOW_SCALE, 3, shift]) = stamped else { return None };
+        Some((timestamps, WindowScale::new(shift)))
+    }
+
+    /// Parses options that begin with MSS and are aligned to 32 bits, as most systems' SYNs have them, with the
+    /// timestamps among them. `None` if there are others.
+    pub(super) fn parse_aligned(bytes: &[u8]) -> Option<(Self, Option<Timestamps>)> {
+        let ([[MSS, 4, a, b], words @ ..], []) = bytes.as_chunks::<4>() else { return None };
+        let mss = Some(Mss::new(u16::from_be_bytes([*a, *b])));
+        let mut opening = Self { mss, window_scale: None, sack_permitted: false };
+        let (mut timestamps, mut words) = (None, words);
+        while let [word, rest @ ..] = words {
+            words = rest;
+            match u32::from_be_bytes(*word) {
+                word if word & !0xff == PADDED_SCALE => {
+                    opening.window_scale = Some(WindowScale::new(word as u8));
+                }
+                PADDED_SACK_PERMITTED => opening.sack_permitted = true,
+                before @ (PADDED_TIMESTAMPS | SACK_PERMITTED_AND_TIMESTAMPS) => {
+                    opening.sack_permitted |= before == SACK_PERMITTED_AND_TIMESTAMPS;
+                    let [val, ecr, behind @ ..] = rest else { return None };
+                    let [val, ecr] = [val, ecr].map(|word| u32::from_be_bytes(*word));
+                    timestamps = Some(Timestamps { val, ecr });
+                    words = behind;
+                }
+                _ => return None,
+            }
+        }
+        Some((opening, timestamps))
+    }
+}
+
+/// NOP and window scale, in front of its value.
+const PADDED_SCALE: u32 = u32::from_be_bytes([NOP, WINDOW_SCALE, 3, 0]);
+const PADDED_SACK_PERMITTED: u32 = u32::from_be_bytes([NOP, NOP, SACK_PERMITTED, 2]);
+const PADDED_TIMESTAMPS: u32 = u32::from_be_bytes([NOP, NOP, TIMESTAMPS, 10]);
+const SACK_PERMITTED_AND_TIMESTAMPS: u32 = u32::from_be_bytes([SACK_PERMITTED, 2, TIMESTAMPS, 10]);
 
 impl Timestamps {
     /// Returns the timestamps that follow `before` at the front of `bytes`, and the rest of the

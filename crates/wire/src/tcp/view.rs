@@ -41,18 +41,41 @@ pub struct OptionsView<'a> {
     others: OtherOptions,
 }
 
-/// Other options of a segment than timestamps.
+/// Kind of the options of a segment other than timestamps, and the values of a SYN's.
+// In one register: what a segment has of them is decided for each that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum OtherOptions {
+struct OtherOptions(u16);
+
+impl OtherOptions {
     /// No other option.
-    #[default]
-    None,
-    /// The options of nearly every SYN, in their usual places.
-    UsualSyn,
+    const NONE: Self = Self(0);
     /// SACK blocks, and maybe more.
-    Sack,
+    const SACK: Self = Self(1);
     /// Options that few segments have.
-    Rare,
+    const RARE: Self = Self(2);
+    /// Bit: those of nearly every SYN, with MSS in front.
+    const SYN: u16 = 1 << 15;
+    /// Bit: SACK-permitted is among them.
+    const SACK_PERMITTED: u16 = 1 << 14;
+    /// Bit: window scale is among them, in the lower bits.
+    const WINDOW_SCALE: u16 = 1 << 13;
+
+    const fn of_usual_syn(scale: WindowScale) -> Self {
+        Self(Self::SYN | Self::SACK_PERMITTED | Self::WINDOW_SCALE | scale.get() as u16)
+    }
+
+    fn of_syn(opening: &Opening) -> Self {
+        let sack = if opening.sack_permitted { Self::SACK_PERMITTED } else { 0 };
+        let scale = opening.window_scale.map_or(0, |it| Self::WINDOW_SCALE | u16::from(it.get()));
+        Self(Self::SYN | sack | scale)
+    }
+
+    /// Returns the options of a SYN that announces this MSS.
+    fn opening(self, mss: Mss) -> Opening {
+        let has = |bit| self.0 & bit != 0;
+        let window_scale = has(Self::WINDOW_SCALE).then(|| WindowScale::new(self.0 as u8));
+        Opening { mss: Some(mss), window_scale, sack_permitted: has(Self::SACK_PERMITTED) }
+    }
 }
 
 impl<'a> TcpView<'a> {
@@ -89,7 +112,7 @@ impl<'a> TcpView<'a> {
 impl<'a> OptionsView<'a> {
     /// Creates options that are timestamps or nothing.
     pub const fn only(timestamps: Option<Timestamps>) -> Self {
-        Self { timestamps, bytes: &[], others: OtherOptions::None }
+        Self { timestamps, bytes: &[], others: OtherOptions::NONE }
     }
 
     #[inline]
@@ -106,18 +129,28 @@ impl<'a> OptionsView<'a> {
 
     fn read_rare(bytes: &'a [u8]) -> Self {
         // Nearly every SYN has these.
-        if let Some(options) = TcpOptions::parse_usual_syn(bytes) {
-            return Self { timestamps: options.timestamps, bytes, others: OtherOptions::UsualSyn };
+        if let Some((timestamps, scale)) = Opening::parse_usual(bytes) {
+            let others = OtherOptions::of_usual_syn(scale);
+            return Self { timestamps: Some(timestamps), bytes, others };
+        }
+        let (timestamps, others) = Self::look_for_others(bytes);
+        Self { timestamps, bytes, others }
+    }
+
+    #[inline(never)]
+    fn look_for_others(bytes: &[u8]) -> (Option<Timestamps>, OtherOptions) {
+        if let Some((opening, timestamps)) = Opening::parse_aligned(bytes) {
+            return (timestamps, OtherOptions::of_syn(&opening));
         }
         let options = TcpOptions::parse(bytes);
-        let others = if options.sack.is_empty() { OtherOptions::Rare } else { OtherOptions::Sack };
-        Self { timestamps: options.timestamps, bytes, others }
+        let others = if options.sack.is_empty() { OtherOptions::RARE } else { OtherOptions::SACK };
+        (options.timestamps, others)
     }
 
     /// True if there is a SACK option.
     #[inline]
     pub const fn has_sack(&self) -> bool {
-        matches!(self.others, OtherOptions::Sack)
+        self.others.0 == OtherOptions::SACK.0
     }
 
     /// Returns the blocks of a SACK option, if there is one.
@@ -130,12 +163,10 @@ impl<'a> OptionsView<'a> {
     // This avoids `whole`, whose 96 bytes each passive and each active open would write.
     #[inline]
     pub fn opening(&self) -> Opening {
-        match (self.others, self.bytes) {
-            (OtherOptions::UsualSyn, &[_, _, a, b, .., shift]) => Opening {
-                mss: Some(Mss::new(u16::from_be_bytes([a, b]))),
-                window_scale: Some(WindowScale::new(shift)),
-                sack_permitted: true,
-            },
+        match self.bytes {
+            &[_, _, a, b, ..] if self.others.0 & OtherOptions::SYN != 0 => {
+                self.others.opening(Mss::new(u16::from_be_bytes([a, b])))
+            }
             _ => self.rare_opening(),
         }
     }
@@ -150,6 +181,8 @@ impl<'a> OptionsView<'a> {
         TcpOptions { timestamps: self.timestamps, ..TcpOptions::parse(self.bytes) }
     }
 }
+
+const _: () = assert!(size_of::<OptionsView>() <= 32);
 
 #[cfg(test)]
 mod tests;

@@ -43,6 +43,15 @@ struct RareOut {
     order: OptionOrder,
 }
 
+impl RareOut {
+    #[inline(always)]
+    fn of(out: &SegmentOut<'_>) -> Self {
+        let SegmentOut { remote, remote_port, local_port, local_index, .. } = *out;
+        let key = FlowKey { remote: *remote, remote_port, local_port, local_index };
+        Self { key, outgoing: *out.outgoing, marking: out.marking, order: out.order }
+    }
+}
+
 impl<'a> SegmentOut<'a> {
     /// One of this flow.
     #[inline(always)]
@@ -119,14 +128,23 @@ impl IpLayer {
     // Always: what it is made of is at hand where it is called, and would be stored and read again.
     #[inline(always)]
     pub(crate) fn write_segment(&mut self, out: &SegmentOut<'_>, tx: &mut TxSegment) -> bool {
-        let SegmentOut { remote, outgoing, marking, order, .. } = *out;
-        let options = outgoing.plain_options(order).filter(|_| remote.is_v4());
-        if let Some(options) = options {
-            return self.write_plain(out, options, tx);
+        let options = out.outgoing.plain_options().filter(|_| out.remote.is_v4());
+        match options {
+            Some(options) => self.write_plain(out, options, tx),
+            None => self.write_rare(RareOut::of(out), tx),
         }
-        let SegmentOut { remote_port, local_port, local_index, .. } = *out;
-        let key = FlowKey { remote: *remote, remote_port, local_port, local_index };
-        self.write_rare(RareOut { key, outgoing: *outgoing, marking, order }, tx)
+    }
+
+    /// Writes a SYN or SYN-ACK.
+    // Always: as `write_segment`.
+    #[inline(always)]
+    pub(crate) fn write_opening(&mut self, out: &SegmentOut<'_>, tx: &mut TxSegment) -> bool {
+        match out.outgoing.plain_opening(out.order) {
+            Some(options) if options.is_whole() && out.remote.is_v4() => {
+                self.write_plain(out, PlainOptions::Opening(options), tx)
+            }
+            _ => self.write_rare(RareOut::of(out), tx),
+        }
     }
 
     /// In IPv6, or with options that few segments have.
@@ -134,6 +152,10 @@ impl IpLayer {
     #[inline(never)]
     fn write_rare(&mut self, out: RareOut, tx: &mut TxSegment) -> bool {
         let RareOut { key, outgoing, mut marking, order } = out;
+        if let Some(options) = outgoing.plain_opening(order).filter(|_| key.remote.is_v4()) {
+            let out = SegmentOut::of_flow(&key, &outgoing, marking, order);
+            return self.write_plain(&out, PlainOptions::Opening(options), tx);
+        }
         marking.class = marking.class.with_ecn(outgoing.ecn());
         let header = &outgoing.header(key.local_port, key.remote_port);
         let (local_index, remote) = (key.local_index, &key.remote);

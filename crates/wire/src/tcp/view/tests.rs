@@ -1,5 +1,8 @@
 //! Tests of `view`.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::*;
 use crate::{Mss, OptionOrder, SackBlock, WindowScale};
 
@@ -41,5 +44,33 @@ fn what_stands_beside_timestamps_is_read_when_asked_for() {
         let blocks = Some(options.sack).filter(|blocks| !blocks.is_empty());
         assert_eq!(view.options.sack(), blocks);
         assert_eq!(view.options.whole(), options);
+    }
+}
+
+proptest! {
+    /// A SYN is read alike, whether its options are aligned or not.
+    #[test]
+    fn aligned_options_are_read_as_others_are(
+        mss in any::<u16>(),
+        list in vec((0_u8..5, any::<[u8; 8]>()), 0..4),
+        cut in 0_usize..3,
+    ) {
+        let [high, low] = mss.to_be_bytes();
+        let mut bytes = std::vec![2, 4, high, low];
+        for (kind, body) in list {
+            let head: [u8; 4] = match kind {
+                0 => [1, 1, 4, 2],
+                1 => [1, 3, 3, body[0]],
+                2 => [4, 2, 8, 10],
+                3 => [1, 1, 8, 10],
+                _ => [1, 1, 1, 1],
+            };
+            bytes.extend_from_slice(&head);
+            bytes.extend_from_slice(if head[3] == 10 { &body } else { &[] });
+        }
+        bytes.truncate(bytes.len().min(TcpOptions::MAX_LEN) - cut);
+        let (view, whole) = (OptionsView::read(&bytes), TcpOptions::parse(&bytes));
+        prop_assert_eq!(view.opening(), whole.opening());
+        prop_assert_eq!(view.timestamps, whole.timestamps);
     }
 }
