@@ -187,7 +187,9 @@ impl Explainer {
         if self.paths.contains_key(&key) || self.paths.len() < Self::MOST_PATHS {
             self.paths.entry(key).or_default().note(flow);
         }
-        if flow.late_syn_acks > 0 && self.overflows.len() < Self::MOST_PATHS {
+        if (flow.late_syn_acks > 0 || flow.unaccepted().is_some())
+            && self.overflows.len() < Self::MOST_PATHS
+        {
             *self.overflows.entry(flow.ends[1]).or_default() += 1;
         }
     }

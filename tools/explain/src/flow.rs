@@ -31,6 +31,8 @@ pub(crate) struct Flow {
     /// SYN-ACKs after the third segment.
     pub(crate) late_syn_acks: u32,
     pub(crate) late_syn_ack_frame: u64,
+    /// Time of the server's first segment behind its SYN-ACKs.
+    pub(crate) answered: Option<u64>,
     /// Round trip from the capture's place to each side and back, nanoseconds.
     pub(crate) reach: [Option<u64>; 2],
     /// Segments that answer the client's SYN without being a SYN-ACK.
@@ -112,6 +114,7 @@ impl Flow {
             ack_frame: 0,
             late_syn_acks: 0,
             late_syn_ack_frame: 0,
+            answered: None,
             reach: [None; 2],
             refusal: None,
             resets: Vec::new(),
@@ -182,6 +185,19 @@ impl Flow {
         })
     }
 
+    /// Time, end and frame of the silence after the third segment of the handshake, in which the client repeats
+    /// its first text: the server's host does not know the connection.
+    pub(crate) fn unaccepted(&self) -> Option<(u64, u64, u64)> {
+        if self.halves[SERVER].opening.count == 0 {
+            return None;
+        }
+        let losses = &self.halves[CLIENT].losses;
+        let open = losses.silence.filter(|silence| silence.repeats >= 2);
+        let open = open.map(|silence| (silence.since, self.last, silence.frame));
+        let mut all = losses.silences.iter().copied().chain(open);
+        all.find(|(_, until, _)| self.answered.is_none_or(|at| *until <= at))
+    }
+
     /// Takes the next segment.
     pub(crate) fn take(&mut self, segment: &Segment) {
         if self.recent.has(segment) {
@@ -196,6 +212,9 @@ impl Flow {
             self.on_syn(side, segment);
         } else if self.established.is_none() {
             self.on_answer(side, segment);
+        }
+        if side == SERVER && !segment.flags.is_syn() {
+            self.answered.get_or_insert(segment.at);
         }
         let [own, other] = self.both(side);
         own.segments += 1;

@@ -118,6 +118,11 @@ impl Rtt {
         self.recent.into_iter().filter(|rtt| *rtt > 0).min().unwrap_or(0)
     }
 
+    /// True if the last round trips are a tenth longer than the least, which a queue of the path makes.
+    fn is_queued(&self) -> bool {
+        self.now() > self.least.saturating_add(self.least / 10).saturating_add(2 * MS)
+    }
+
     pub(crate) fn add(&mut self, rtt: u64, at: u64, frame: u64, is_loaded: bool) {
         self.least = if self.samples == 0 { rtt } else { self.least.min(rtt) };
         self.samples += 1;
@@ -144,7 +149,7 @@ pub(crate) struct Rounds {
     end: Option<SeqNum>,
     begun: u64,
     most: u32,
-    /// Rounds of a constant amount, in a row: now, and at most.
+    /// Rounds without growth and without a queue, in a row: now, and at most.
     steady: u32,
     level: u32,
     steady_since: u64,
@@ -157,6 +162,8 @@ pub(crate) struct Rounds {
     /// New segments of this round, and those that an acknowledgment released.
     sent: u32,
     released: u32,
+    /// True if that holds for the latest.
+    is_released: bool,
 }
 
 /// A kind of wait that repeats.
@@ -259,9 +266,12 @@ impl Half {
         if self.una.is_none() {
             self.una = Some(segment.seq);
         }
-        // Released by an acknowledgment, or part of a train that one released.
-        let since = segment.at.saturating_sub(self.last_progress);
-        let is_released = self.in_flight() > 0 && since < (self.rtt.least / 20).max(MS / 2);
+        // Released by an acknowledgment, or part of a train that one released (which may be paced).
+        let limit = (self.rtt.least / 20).max(MS / 2);
+        let is_just = |since: u64| segment.at.saturating_sub(since) < limit;
+        let is_train = self.rounds.is_released && is_just(self.last_new);
+        let is_released = self.in_flight() > 0 && (is_just(self.last_progress) || is_train);
+        self.rounds.is_released = is_released;
         self.rounds.sent += 1;
         self.rounds.released += u32::from(is_released);
         if self.in_flight() == 0 {
@@ -284,7 +294,8 @@ impl Half {
         }
     }
 
-    /// True if a constant amount was in flight for eight round trips, without losses and below the window.
+    /// True if no more than a constant amount was in flight for eight round trips, without a loss or a queue
+    /// and below the window.
     pub(crate) fn has_plateau(&self) -> bool {
         let is_steady = self.rounds.plateau_rounds >= 8;
         is_steady && self.rounds.plateau >= self.mss.saturating_mul(2) && self.losses.repeated == 0
@@ -316,17 +327,27 @@ impl Half {
 }
 
 impl Rounds {
-    /// Ends a round, if `ack` does. The amount in flight before it is `flight`.
-    fn on_ack(&mut self, segment: &Segment, next: SeqNum, flight: u32, mss: u32) {
+    /// Ends a round, if `ack` does. The amount in flight before it is `flight`; `is_queued` tells that a queue
+    /// holds some of it.
+    fn on_ack(
+        &mut self,
+        segment: &Segment,
+        next: SeqNum,
+        [flight, mss]: [u32; 2],
+        is_queued: bool,
+    ) {
         let Segment { ack, at, frame, .. } = *segment;
         self.most = self.most.max(flight);
         if self.end.is_none_or(|end| ack.before(end)) {
             return;
         }
         self.count = self.count.saturating_add(1);
-        let close = (self.level / 25).max(mss);
         let is_clocked = self.sent > 0 && self.released * 10 >= self.sent * 9;
-        if self.is_at_edge || !is_clocked || self.most.abs_diff(self.level) > close {
+        // A buffer holds more or less text with the overhead of each segment, but never more than so much; a
+        // congestion window grows.
+        let is_below = self.most < self.level.saturating_add(mss);
+        let is_near = self.most >= self.level / 5 * 2;
+        if self.is_at_edge || !is_clocked || !is_below || !is_near || is_queued {
             (self.level, self.steady, self.steady_since) = (self.most, 0, at);
         } else {
             self.steady += 1;

@@ -28,6 +28,8 @@ mod examples;
 #[cfg(test)]
 mod explain;
 #[cfg(test)]
+mod explain_linux;
+#[cfg(test)]
 #[path = "../../../../tests/harness/files.rs"]
 mod files;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Ends of connections: silence, resets, and closes that do not come.
 
-use super::{Confidence, Found, Surroundings};
+use super::{Confidence, Found, Surroundings, has};
 use crate::flow::{Flow, Reset};
 use crate::half::SECOND;
 use crate::id::Id;
@@ -9,7 +9,9 @@ pub(super) fn judge(flow: &Flow, around: &Surroundings, found: &mut Vec<Found>) 
     if flow.established.is_none() {
         return;
     }
-    found.extend(silent(flow, around));
+    if !has(found, &[Id::AcceptOverflow]) {
+        found.extend(silent(flow, around));
+    }
     found.extend(reset(flow, around));
     found.extend((0..2).filter_map(|side| close_wait(flow, side, around)));
 }

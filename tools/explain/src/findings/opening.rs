@@ -12,6 +12,9 @@ pub(super) fn judge(flow: &Flow, around: &Surroundings, found: &mut Vec<Found>) 
     }
     found.extend(refused(flow, around));
     found.extend(overflow(flow, around));
+    if found.is_empty() {
+        found.extend(lost_opening(flow, around));
+    }
     found.extend(options(flow));
 }
 
@@ -60,21 +63,50 @@ fn refused(flow: &Flow, around: &Surroundings) -> Option<Found> {
     is_unanswered.then_some(Found { time, is_info: false, ..found })
 }
 
-/// Sees SYN-ACKs that come again although the third segment had passed. Only at the server it is certain
-/// that this had arrived; elsewhere several connections at once must show it.
+/// Sees SYN-ACKs that come again although the third segment had passed, or text that is repeated behind it
+/// without any answer (a server that uses SYN cookies then keeps nothing that could send its SYN-ACK again).
+/// Only at the server it is certain that these had arrived; elsewhere several connections at once must show it.
 fn overflow(flow: &Flow, around: &Surroundings) -> Option<Found> {
-    if flow.late_syn_acks == 0 {
-        return None;
-    }
     let established = flow.established?;
-    let time = flow.halves[SERVER].opening.last.saturating_sub(established);
-    let found = Found::new(Id::AcceptOverflow, SERVER, flow.late_syn_ack_frame);
-    let found = Found { time, is_info: false, ..found };
+    let unaccepted = flow.unaccepted();
+    let (until, frame) = match (flow.late_syn_acks, unaccepted) {
+        (0, None) => return None,
+        (0, Some((_, until, frame))) => (until, frame),
+        (_, unaccepted) => {
+            let last = flow.halves[SERVER].opening.last;
+            let until = unaccepted.map_or(last, |(_, until, _)| until.max(last));
+            (until, flow.late_syn_ack_frame)
+        }
+    };
+    let found = Found::new(Id::AcceptOverflow, SERVER, frame);
+    let found = Found { time: until.saturating_sub(established), is_info: false, ..found };
     match flow.is_near(SERVER) {
         true => Some(found),
-        false if around.overflows >= 3 => Some(found.confidence(Confidence::Medium)),
+        false if around.overflows >= 3 && (flow.late_syn_acks > 0 || around.is_alive[SERVER]) => {
+            Some(found.confidence(Confidence::Medium))
+        }
         false => None,
     }
+}
+
+/// Sees SYNs or SYN-ACKs that come again before the handshake ends: they were lost, or dropped because the
+/// server's queue was full, as other connections to it show.
+fn lost_opening(flow: &Flow, around: &Surroundings) -> Option<Found> {
+    let [client, server] = flow.halves.each_ref().map(|half| half.opening);
+    let until = flow.established?;
+    if server.count == 0 || client.count.max(server.count) < 2 {
+        return None;
+    }
+    let (side, opening) = if client.count > 1 { (CLIENT, client) } else { (SERVER, server) };
+    let found = match (around.overflows > 0, side) {
+        (true, CLIENT) => Found::new(Id::AcceptOverflow, SERVER, opening.last_frame)
+            .kind("SYNs are dropped")
+            .confidence(Confidence::Medium),
+        _ => Found::new(Id::Loss, side, opening.last_frame)
+            .kind("unknown kind")
+            .confidence(Confidence::Low),
+    };
+    Some(found.costs(until.saturating_sub(flow.first), flow))
 }
 
 /// Sees options that only one end has offered, or none. Without a window scale it costs what the window

@@ -64,7 +64,7 @@ impl Half {
         self.una = Some(segment.ack);
         self.losses.on_progress(segment);
         let next = self.next.unwrap_or(segment.ack);
-        self.rounds.on_ack(segment, next, flight, self.mss);
+        self.rounds.on_ack(segment, next, [flight, self.mss], self.rtt.is_queued());
         self.last_progress = segment.at;
     }
 
@@ -121,7 +121,8 @@ impl Half {
         let late = waited.saturating_sub(self.rtt.least);
         let is_delayed = (35 * MS..520 * MS).contains(&late) && late > self.rtt.least / 2;
         let is_short = segment.text > 0 && segment.text < self.mss_or(536);
-        if is_delayed && is_short && since_ack < 5 * MS {
+        let is_first = self.losses.last_repeated <= self.last_new;
+        if is_delayed && is_short && is_first && since_ack < 5 * MS {
             self.delayed_acks.add(late, segment.frame);
         }
     }

@@ -11,6 +11,8 @@ pub(crate) struct Losses {
     /// Segments sent again, and lost as far as known; and their frames.
     pub(crate) repeated: u64,
     pub(crate) frames: Vec<u64>,
+    /// Time of the latest.
+    pub(crate) last_repeated: u64,
     /// Of these, those after a time-out without any sign from behind them.
     pub(crate) timeouts: u64,
     pub(crate) timeout_frame: u64,
@@ -191,6 +193,7 @@ impl Half {
             losses.points.push(LossPoint { at: before.first, passed, rtt });
         }
         losses.repeated += 1;
+        losses.last_repeated = segment.at;
         if again == Again::Timeout {
             losses.timeout_frame =
                 if losses.timeouts == 0 { segment.frame } else { losses.timeout_frame };
