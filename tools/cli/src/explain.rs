@@ -15,6 +15,7 @@ use crate::{output, streams};
 use input::{Ended, Input};
 
 mod document;
+mod evidence;
 mod input;
 mod page;
 
@@ -35,6 +36,14 @@ pub(crate) struct Arguments {
     /// Explain only packets that match, in the language of `whimbrel pcap`, for example 'port 80'.
     #[arg(long, value_name = "FILTER")]
     filter: Option<String>,
+    /// Settle findings by counters of the host at which the capture was taken: a file with what `nstat -azj`
+    /// prints there.
+    #[arg(long, value_name = "FILE")]
+    nstat: Option<PathBuf>,
+    /// Settle findings by that host's sockets: a file with what `ss -tinmoe` prints while they last, or
+    /// `ss -tinmoea` with listeners and TIME-WAIT.
+    #[arg(long, value_name = "FILE")]
+    ss: Option<PathBuf>,
     /// Print one JSON document (whimbrel.explain/1) instead.
     #[arg(long)]
     json: bool,
@@ -44,6 +53,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let filter = arguments.filter.as_deref().map(str::parse::<Filter>).transpose();
     let filter = filter.map_err(|error| Failure::usage("--filter", error))?;
+    let evidence = evidence::read(arguments.nstat.as_deref(), arguments.ss.as_deref())?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let mut captures = Vec::new();
@@ -52,7 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Some("-") => "standard input".to_owned(),
             _ => text::path(path).to_string(),
         };
-        let explained = explain(path, &name, arguments, filter.as_ref(), &stop)?;
+        let mut explained = explain(path, &name, arguments, filter.as_ref(), &stop)?;
+        explained.report.settle(&evidence);
         if !arguments.json {
             let is_first = captures.is_empty();
             let separator = if is_first { "" } else { "\n" };

@@ -130,7 +130,7 @@ impl Explainer {
         }
         let mut report = self.report;
         report.findings = self.groups.into_values().collect();
-        report.findings.sort_by_key(|it| (it.is_info, std::cmp::Reverse((it.time_lost, it.flows))));
+        report.sort();
         self.flows.sort_by_key(|flow| (std::cmp::Reverse(flow.time_lost), flow.first_frame));
         report.flows = self.flows;
         report.flows.truncate(Report::MOST_FLOWS);
@@ -242,6 +242,7 @@ impl Explainer {
             flows: 0,
             time_lost: 0,
             frames: Vec::new(),
+            evidence: Vec::new(),
         });
         if group.is_info && !found.is_info {
             // The first flow that it costs something is the example.

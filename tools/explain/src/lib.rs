@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod duplicates;
+mod evidence;
 mod explainer;
 mod findings;
 mod flow;
@@ -43,6 +44,7 @@ mod segment;
 mod shares;
 mod table;
 
+pub use evidence::{Evidence, Socket};
 pub use explainer::Explainer;
 pub use findings::Confidence;
 pub use id::Id;

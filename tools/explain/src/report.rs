@@ -33,6 +33,12 @@ impl Report {
     /// Most flows that are listed.
     pub const MOST_FLOWS: usize = 1_000;
 
+    /// Sorts the findings: the worst first.
+    pub(crate) fn sort(&mut self) {
+        let key = |it: &Finding| (it.is_info, std::cmp::Reverse((it.time_lost, it.flows)));
+        self.findings.sort_by_key(key);
+    }
+
     /// Findings that cost something.
     pub fn worst(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|it| !it.is_info)
@@ -61,6 +67,8 @@ pub struct Finding {
     pub time_lost: u64,
     /// Numbers of frames that show it, at most [`Finding::MOST_FRAMES`].
     pub frames: Vec<u64>,
+    /// Facts of the hosts that confirm or refute it ([`Report::settle`]).
+    pub evidence: Vec<String>,
 }
 
 impl Finding {

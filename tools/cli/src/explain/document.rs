@@ -44,6 +44,7 @@ fn finding(finding: &Finding) -> Value {
         "flows": finding.flows,
         "time_lost": finding.time_lost,
         "frames": finding.frames,
+        "evidence": finding.evidence,
         "cause": finding.id.cause(),
         "refuted_by": finding.id.refuted_by(),
         "settings": { "linux": finding.id.linux(), "freebsd": finding.id.freebsd() },

@@ -52,6 +52,9 @@ pub(super) fn of(explained: &Explained, arguments: &Arguments) -> String {
 fn paragraph(finding: &Finding) -> String {
     let mut text = format!("\n{}\n", wrap(&headline(finding), 4));
     let id = finding.id;
+    for fact in &finding.evidence {
+        let _ = writeln!(text, "{}", wrap(&format!("  the host says: {fact}"), 4));
+    }
     let lines = [
         ("cause", id.cause()),
         ("refuted if", id.refuted_by()),

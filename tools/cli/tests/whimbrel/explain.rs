@@ -56,6 +56,65 @@ fn small_window_is_explained_also_from_a_pipe() {
     fs::remove_file(file).unwrap();
 }
 
+/// A file of a test, which ends with it.
+fn file_of(name: &str, text: &str) -> std::path::PathBuf {
+    let file = scratch(name);
+    fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn counters_and_sockets_of_the_host_settle_findings() {
+    let words = "load -z 60s -c 20 -K --close client --local-ports 50000-53999 -S tcp_tw_reuse=0 \
+                 -w mem:delay=1ms --quiet";
+    let file = captured(words, "explain-settled.pcapng");
+    let first = |words: &str| explained(words, &file)["findings"][0].clone();
+    let before = first("");
+    assert_eq!(
+        (&before["confidence"], &before["evidence"]),
+        (&"medium".into(), &Value::Array(vec![]))
+    );
+    let server = before["server"].as_str().unwrap();
+    let client = before["client"].as_str().unwrap();
+    let nstat =
+        file_of("explain-nstat", "{\"kernel\":{\"TcpActiveOpens\":4000,\"TcpExtTW\":3999}}\n");
+    let plain = file_of("explain-nstat-plain", "#kernel\nTcpExtTW                 3999     0.0\n");
+    for file in [&nstat, &plain] {
+        let sure = first(&format!("--nstat {}", file.display()));
+        assert_eq!((&sure["id"], &sure["confidence"]), (&"PORT_EXHAUSTED".into(), &"high".into()));
+        assert_eq!(sure["evidence"][0], "TcpExtTW is 3999");
+    }
+    let ss = format!(
+        "State     Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n\
+         TIME-WAIT 0      0      {client}:50000 {server} timer:(timewait,30sec,0) ino:0 sk:1\n"
+    );
+    let ss = file_of("explain-ss", &ss);
+    let sure = first(&format!("--ss {}", ss.display()));
+    assert_eq!(
+        (&sure["confidence"], &sure["evidence"][0]),
+        (&"high".into(), &"ports in TIME-WAIT: 1".into())
+    );
+    for (option, wrong, expected) in [
+        ("--nstat", "State Recv-Q\n", "give that of `nstat -azj`"),
+        ("--nstat", "{\"kernel\":", "give it whole"),
+        ("--nstat", "", "this is no output of nstat"),
+        ("--ss", "{\"kernel\":{}}", "this is no output of ss"),
+        ("--ss", "", "this is no output of ss"),
+    ] {
+        let other = file_of("explain-other", wrong);
+        let line = format!("explain {option} {} {}", other.display(), file.display());
+        let (code, error) = fail(&mut whimbrel(&line));
+        assert!(
+            code == 1 && error.contains(option) && error.contains(expected),
+            "{wrong:?}: {error}"
+        );
+        fs::remove_file(other).unwrap();
+    }
+    let (_, error) = fail(&mut whimbrel(&format!("explain --nstat /nowhere {}", file.display())));
+    assert!(error.contains("/nowhere: the file cannot be read"), "{error}");
+    [file, nstat, plain, ss].into_iter().for_each(|file| fs::remove_file(file).unwrap());
+}
+
 #[test]
 fn gzip_cut_files_and_others_are_told_apart() {
     let file = captured("load -n 20 -K -w mem:delay=1ms --quiet", "explain-cut.pcapng");

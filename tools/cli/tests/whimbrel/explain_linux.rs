@@ -77,14 +77,11 @@ fn judge(scene: &Scene, number: usize, nets: &[Net; 2]) -> Result<String, String
     let mut last = String::new();
     for _ in 0..TRIES {
         let played = play(scene, number, nets);
-        let text = succeed(&mut whimbrel(&format!("explain --json {}", played.file.display())));
-        let document: Value = serde_json::from_str(&text).unwrap();
-        let findings = document["captures"][0]["findings"].as_array().unwrap();
-        let names: Vec<_> = findings.iter().map(name).collect();
+        let names = played.findings("");
         let lacking: Vec<_> = scene.truth.iter().filter(|fact| !played.shows(fact)).collect();
         last = format!("{} {}: {names:?}", scene.label, scene.control);
         if lacking.is_empty() && names.first().is_some_and(|first| first == scene.label) {
-            return Ok(names.join(", "));
+            return played.settled(scene).map(|()| names.join(", "));
         }
         if !lacking.is_empty() {
             last = format!("{last}; the cause was not there: {lacking:?}\n{}", played.told);
@@ -106,6 +103,8 @@ fn name(finding: &Value) -> String {
 /// A scene's capture, and what both ends say.
 struct Played {
     file: PathBuf,
+    /// Files of nstat and ss of the host of the capture.
+    evidence: [PathBuf; 2],
     /// Text of nstat at the client and at the server, and of both programs.
     told: String,
     counters: [Value; 2],
@@ -113,6 +112,30 @@ struct Played {
 }
 
 impl Played {
+    /// The names of the findings, with these arguments.
+    fn findings(&self, words: &str) -> Vec<String> {
+        let findings = self.explained(words);
+        findings.as_array().unwrap().iter().map(name).collect()
+    }
+
+    fn explained(&self, words: &str) -> Value {
+        let line = format!("explain --json {words} {}", self.file.display());
+        let document: Value = serde_json::from_str(&succeed(&mut whimbrel(&line))).unwrap();
+        document["captures"][0]["findings"].clone()
+    }
+
+    /// Checks that the host's own words contradict no right finding, and confirm those that they can.
+    fn settled(&self, scene: &Scene) -> Result<(), String> {
+        let [nstat, ss] = &self.evidence;
+        let words = format!("--nstat {} --ss {}", nstat.display(), ss.display());
+        let first = &self.explained(&words)[0];
+        let is_settled = first["evidence"].as_array().is_some_and(|it| !it.is_empty());
+        let is_right = name(first) == scene.label
+            && first["confidence"].as_str() != Some("low")
+            && (is_settled || !scene.is_settled);
+        if is_right { Ok(()) } else { Err(format!("{}: settled as {first:#}", scene.label)) }
+    }
+
     /// True if a counter of an end rose, or an end printed this: `server TcpRetransSegs`, `says sndbuf_limited`.
     fn shows(&self, fact: &str) -> bool {
         let (who, what) = fact.split_once(' ').unwrap();
@@ -149,6 +172,10 @@ fn play(scene: &Scene, number: usize, [client, server]: &[Net; 2]) -> Played {
         told.push_str(&now);
         difference(&now, base)
     });
+    let evidence = ["nstat", "ss"].map(|name| file.with_extension(name));
+    let at = usize::from(scene.spot == Spot::Server);
+    fs::write(&evidence[0], counters[at].to_string()).unwrap();
+    fs::write(&evidence[1], format!("State Recv-Q Send-Q\n{told}")).unwrap();
     let sent = packets(net, interface) - before;
     await_that("all packets are captured", || {
         fs::read(&file).is_ok_and(|bytes| captured(&bytes) >= sent)
@@ -158,7 +185,7 @@ fn play(scene: &Scene, number: usize, [client, server]: &[Net; 2]) -> Played {
     link.signal(Signal::TERM);
     let ended = link.output();
     let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
-    Played { file, told, counters, is_late: document["is_late"] == true }
+    Played { file, evidence, told, counters, is_late: document["is_late"] == true }
 }
 
 /// Both programs, until the client's ends or its time is over. Returns what they print.

@@ -19,6 +19,8 @@ pub(super) struct Scene {
     pub(super) scales: bool,
     /// Time after which both programs end.
     pub(super) seconds: u32,
+    /// True if nstat or ss of the capture's host confirm it.
+    pub(super) is_settled: bool,
     /// True if it belongs to each run.
     pub(super) is_quick: bool,
 }
@@ -40,12 +42,14 @@ const PLAIN: Scene = Scene {
     spot: Spot::Server,
     scales: true,
     seconds: 20,
+    is_settled: false,
     is_quick: false,
 };
 const LONG: Scene = Scene {
     server: Some("-- recv=500 send=8000000 drain ss shut end"),
     client: "-- send=500 recv=8000000 end",
     truth: &["server TcpRetransSegs"],
+    is_settled: true,
     seconds: 30,
     ..PLAIN
 };
@@ -56,6 +60,7 @@ const SHORT: Scene = Scene {
 };
 const LISTEN_FULL: Scene = Scene {
     label: "ACCEPT_OVERFLOW",
+    is_settled: true,
     server: Some("backlog=1 accept-after=3.5 conns=8 -- recv=500 send=5000 shut end"),
     client: "conns=8 gap=0.003 -- send=500 recv=5000 end",
     truth: &["server TcpExtListenOverflows"],
@@ -63,6 +68,7 @@ const LISTEN_FULL: Scene = Scene {
 };
 const SMALL_WINDOW: Scene = Scene {
     label: "RWND_LIMITED",
+    is_settled: true,
     path: "rate=200M delay=40ms",
     client: "rcvbuf=32768 -- send=500 recv=3000000 end",
     truth: &["says rwnd_limited"],
@@ -70,6 +76,7 @@ const SMALL_WINDOW: Scene = Scene {
 };
 const SMALL_BUFFER: Scene = Scene {
     label: "SENDER_LIMITED",
+    is_settled: true,
     control: "bbr",
     path: "rate=200M delay=40ms",
     server: Some("sndbuf=65536 -- recv=500 send=3000000 drain ss shut end"),
@@ -78,6 +85,7 @@ const SMALL_BUFFER: Scene = Scene {
 };
 const TAIL: Scene = Scene {
     label: "TAIL_LOSS",
+    is_settled: true,
     path: "rate=100M delay=60ms back.drop=10",
     server: Some("-- recv=500 send=14480 drain recv=500 send=14480 shut end"),
     client: "-- send=500 recv=14480 send=500 recv=14480 end",
@@ -235,6 +243,7 @@ pub(super) const SCENES: [Scene; 30] = [
         server: Some("-- recv=500 wait=0.3"),
         client: "-- send=5000 recv=500",
         truth: &["server TcpExtTCPAbortOnClose"],
+        is_settled: true,
         is_quick: true,
         ..PLAIN
     },
