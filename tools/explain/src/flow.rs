@@ -243,6 +243,9 @@ impl Flow {
         self.halves.each_mut().map(|half| {
             let wait = if is_open { half.wait() } else { Wait::Handshake };
             half.shares.add(wait, passed);
+            if wait == Wait::Application && half.in_flight() > 0 {
+                half.shares.note_under_way(passed);
+            }
             wait
         })
     }

@@ -45,6 +45,8 @@ impl Wait {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TimeShares {
     nanos: [u64; 6],
+    /// Nanoseconds of the application with short text under way.
+    under_way: u64,
 }
 
 impl TimeShares {
@@ -56,6 +58,18 @@ impl TimeShares {
     /// Nanoseconds spent waiting for `wait`.
     pub fn of(&self, wait: Wait) -> u64 {
         self.nanos.get(wait as usize).copied().unwrap_or(0)
+    }
+
+    /// Nanoseconds as a sender counts them that knows three limits: the application and its buffer, with the
+    /// handshake; the receiver's window; and the network, while anything else is under way.
+    pub fn by_limit(&self) -> [u64; 3] {
+        let idle = self.of(Wait::Application).saturating_sub(self.under_way);
+        let sum = |nanos: [u64; 3]| nanos.into_iter().fold(0, u64::saturating_add);
+        [
+            sum([self.of(Wait::Handshake), idle, self.of(Wait::SendBuffer)]),
+            self.of(Wait::ReceiveWindow),
+            sum([self.of(Wait::CongestionWindow), self.of(Wait::Recovery), self.under_way]),
+        ]
     }
 
     /// The sum of all.
@@ -83,11 +97,19 @@ impl TimeShares {
         }
     }
 
+    /// Notes that the application's last `nanos` had short text under way.
+    pub(crate) fn note_under_way(&mut self, nanos: u64) {
+        self.under_way = self.under_way.saturating_add(nanos);
+    }
+
     /// Moves up to `nanos` from one to another.
     pub(crate) fn shift(&mut self, from: Wait, to: Wait, nanos: u64) {
         let moved = nanos.min(self.of(from));
         if let Some(place) = self.nanos.get_mut(from as usize) {
             *place -= moved;
+        }
+        if from == Wait::Application {
+            self.under_way = self.under_way.saturating_sub(moved);
         }
         self.add(to, moved);
     }

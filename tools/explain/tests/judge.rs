@@ -220,6 +220,70 @@ fn innocent_captures_have_no_finding_above_info() {
     assert!(accused.len() * 100 <= count, "{accused:?}");
 }
 
+/// Labels of flows that send for a while.
+const SENDING: [&str; 12] = [
+    "OPTIONS_MISSING",
+    "APP_SLOW",
+    "RWND_LIMITED",
+    "ZERO_WINDOW",
+    "SENDER_LIMITED",
+    "CWND_LIMITED",
+    "NAGLE_DELACK",
+    "BUFFERBLOAT",
+    "LOSS:congestion",
+    "LOSS:policer",
+    "LOSS:by chance",
+    "REORDERING",
+];
+
+/// Percentages of one server's time by its own count, and by a capture there: application and buffer, window,
+/// network.
+fn shares_of(label: &str, played: &Played, seed: u64) -> Vec<(String, [[f64; 3]; 2])> {
+    let report = explain(&played.capture(Spot::Server, Damage::None, seed));
+    let mut all = Vec::new();
+    for flow in &report.flows {
+        let talk = flow.ends[0].port;
+        let place = played.ports.iter().position(|port| *port == Some(talk));
+        let Some(limits) = place.and_then(|place| played.limits[place]) else { continue };
+        let seconds = (flow.last - flow.first) as f64 / 1e9;
+        if seconds < 0.2 {
+            continue;
+        }
+        let [buffer, window, network] =
+            [limits.buffer, limits.window, limits.network].map(|it| it.as_secs_f64());
+        let own = [seconds - window - network, window, network].map(|it| it * 100.0 / seconds);
+        let seen = flow.shares[1].by_limit().map(|it| it as f64 / 1e7 / seconds);
+        all.push((format!("{label} {seed} port {talk}, buffer {buffer:.2} s"), [own, seen]));
+    }
+    all
+}
+
+/// Time shares against the sender's own, of captures at the sender.
+#[test]
+fn time_shares_are_those_that_the_sender_counts() {
+    let mut all = Vec::new();
+    for seed in seeds() {
+        for label in SENDING {
+            let [with, _] = scene(label, seed).expect("the label is known");
+            all.extend(shares_of(label, &with.play().unwrap(), seed));
+        }
+        all.extend(shares_of("innocent", &innocent(seed).play().unwrap(), seed));
+    }
+    let off = |[own, seen]: [[f64; 3]; 2]| {
+        own.iter().zip(seen).map(|(own, seen)| (own - seen).abs()).fold(0.0, f64::max)
+    };
+    all.sort_by(|(_, a), (_, b)| off(*b).total_cmp(&off(*a)));
+    let mean = all.iter().map(|(_, it)| off(*it)).sum::<f64>() / all.len() as f64;
+    let worst = &all[0];
+    println!(
+        "{} flows, {mean:.2} points on average, {:.1} at most: {worst:?}",
+        all.len(),
+        off(worst.1)
+    );
+    let table: Vec<_> = all.iter().take(12).map(|it| format!("{it:.1?}")).collect();
+    assert!(mean <= 5.0 && off(worst.1) <= 15.0, "{mean}:\n{}", table.join("\n"));
+}
+
 #[test]
 fn damage_of_captures_is_named() {
     for seed in seeds() {

@@ -13,7 +13,7 @@ use whimbrel_tcp::conn::SocketOptions;
 use crate::pair::{Pair, PairConfig};
 use crate::world::{Checks, TapFrame};
 use script::Talker;
-pub use script::{Side, Talk, Turn};
+pub use script::{Limits, Side, Talk, Turn};
 
 mod captured;
 mod scenes;
@@ -54,6 +54,10 @@ pub struct Played {
     pub taps: [Vec<TapFrame>; 2],
     /// When the script of each connection was over at both ends, if it was.
     pub finished: Vec<Option<Duration>>,
+    /// The client's port of each connection, where the script says it.
+    pub ports: Vec<Option<u16>>,
+    /// Limits of the server's sender in each connection whose script was over there.
+    pub limits: Vec<Option<Limits>>,
     /// Counters of both links.
     pub links: [LinkCounters; 2],
     /// Delay of the way, for a capture between the hosts.
@@ -86,6 +90,8 @@ impl Scene {
         };
         Ok(Played {
             finished: (0..self.talks.len()).map(both).collect(),
+            ports: self.talks.iter().map(|talk| talk.port).collect(),
+            limits: world.host(server).1.limits(),
             links: [up, down].map(|link| *world.link(link).counters()),
             delay: self.links[0].delay,
             taps: [client, server].map(|host| world.take_tap(host)),

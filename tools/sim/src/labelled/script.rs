@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
-use whimbrel_tcp::conn::SocketOptions;
+use whimbrel_tcp::conn::{Limit, Snapshot, SocketOptions};
 use whimbrel_wire::{Endpoint, Family};
 
 use crate::host::Application;
@@ -46,6 +46,26 @@ pub struct Talk {
     pub turns: Vec<Turn>,
 }
 
+/// The time for which each limit held, as the sender has counted it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Of the send buffer.
+    pub buffer: Duration,
+    /// Of the receiver's window.
+    pub window: Duration,
+    /// Of what was under way.
+    pub network: Duration,
+}
+
+impl Limits {
+    fn of(snapshot: &Snapshot) -> Self {
+        let [buffer, window, network] =
+            [Limit::Buffer, Limit::Window, Limit::Network].map(|limit| snapshot.limited(limit));
+        Self { buffer, window, network }
+    }
+}
+
 /// Application at one end of all connections.
 #[derive(Debug)]
 pub(super) struct Talker {
@@ -73,6 +93,7 @@ struct FlowState {
     waits_until: Option<Instant>,
     deaf_until: Option<Instant>,
     finished: Option<Instant>,
+    limits: Option<Limits>,
     has_failed: bool,
 }
 
@@ -88,6 +109,7 @@ impl FlowState {
             waits_until: None,
             deaf_until: None,
             finished: None,
+            limits: None,
             has_failed: false,
         }
     }
@@ -131,6 +153,12 @@ impl Talker {
     pub(super) fn finished(&self) -> Vec<Option<Duration>> {
         let since = |flow: &FlowState| flow.finished.map(|at| at.since(Instant::ZERO));
         self.flows.iter().map(since).collect()
+    }
+
+    /// Limits of each connection of the script that was over at this end.
+    pub(super) fn limits(&self) -> Vec<Option<Limits>> {
+        let of = |place| self.flows.iter().find(|flow| flow.talk == place)?.limits;
+        (0..self.talks.len()).map(of).collect()
     }
 
     fn open(&mut self, shard: &mut Shard) {
@@ -226,6 +254,8 @@ impl Talker {
                 return;
             }
         }
+        // The last one counts: text may be under way for long.
+        flow.limits = shard.snapshot(handle).as_ref().map(Limits::of).or(flow.limits);
         // An end is read, too.
         if let Recv::Closed(_) | Recv::End = shard.recv(handle)
             && !turns.is_empty()
