@@ -109,12 +109,10 @@ impl Explainer {
 
     /// Judges all flows, and returns the report.
     pub fn finish(mut self) -> Report {
-        let mut open = Vec::new();
+        let table = std::mem::take(&mut self.table);
+        table.flows().for_each(|flow| self.note(flow));
+        self.table = table;
         while let Some(flow) = self.table.pop_oldest() {
-            self.note(&flow);
-            open.push(flow);
-        }
-        for flow in open {
             self.judge(&flow);
         }
         let (end, frame) = (self.report.last, self.report.frames);

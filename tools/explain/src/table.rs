@@ -71,6 +71,11 @@ impl Table {
         self.places.get_mut(place)?.flow.take().map(|flow| *flow)
     }
 
+    /// All flows, in no order.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = &Flow> {
+        self.places.iter().filter_map(|place| place.flow.as_deref())
+    }
+
     /// Takes out the flow that is silent for longest.
     pub(crate) fn pop_oldest(&mut self) -> Option<Flow> {
         let ends = self.places.get(self.oldest?)?.ends;

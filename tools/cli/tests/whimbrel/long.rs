@@ -1,6 +1,7 @@
 //! Tests that take the kernel's tools a while: a GiB each way, and hundreds of connections at a time.
 
 mod chapters;
+mod explained;
 mod hostile;
 
 use std::fs::{self, File};
