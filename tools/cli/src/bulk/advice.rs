@@ -7,12 +7,14 @@ use std::time::Duration;
 use whimbrel_apps::bulk::{Direction, Peer, Shares, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::{Limit, SenderStats};
+use whimbrel_explain::{Id, Wait};
 use whimbrel_link::LinkConfig;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::BufferSize;
 
 use super::{BulkPlan, Outcome, StreamOutcome};
 use crate::quantity;
+use crate::wrap::wrap;
 
 /// Some lines, or none if this side did not send, or does not know.
 pub(super) fn text(plan: &BulkPlan, outcome: &Outcome) -> String {
@@ -163,7 +165,9 @@ fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, path: &Path
     let remedy = match (limit, more) {
         (Limit::App, _) if plan.bulk.rate.is_some() => Some("--bitrate keeps it there".to_owned()),
         (Limit::Rwnd, Some(more)) if is_asked(plan) => Some(format!("give --window {more}")),
-        (Limit::Rwnd, Some(_)) => Some("raise the receiver's buffer there".to_owned()),
+        // The receiver is another's: as `explain` says it.
+        (Limit::Rwnd, Some(_)) => Some(settings(Id::RwndLimited)),
+        (Limit::Sndbuf, None) if kernel => Some(settings(Id::SenderLimited)),
         (Limit::Sndbuf, Some(more)) => Some(format!("give --window {more}")),
         (Limit::App | Limit::Cwnd, _) | (Limit::Rwnd | Limit::Sndbuf, None) => None,
     };
@@ -172,6 +176,12 @@ fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, path: &Path
         (Some(only), None) | (None, Some(only)) => format!("{only}\n"),
         (None, None) => String::new(),
     }
+}
+
+/// The settings of `explain` for a finding.
+fn settings(id: Id) -> String {
+    let line = |system, text| wrap(&format!("  {system}: {text}"), 4);
+    format!("{id}\n{}\n{}", line("Linux", id.linux()), line("FreeBSD", id.freebsd()))
 }
 
 /// Size that a send buffer reaches if it limits the sender, bytes.
@@ -194,13 +204,15 @@ fn typed(bytes: u64) -> String {
     }
 }
 
+/// The limit's name, as `explain` has it.
 const fn words(limit: Limit) -> &'static str {
-    match limit {
-        Limit::App => "application",
-        Limit::Rwnd => "receive window",
-        Limit::Cwnd => "congestion window",
-        Limit::Sndbuf => "send buffer",
-    }
+    let wait = match limit {
+        Limit::App => Wait::Application,
+        Limit::Rwnd => Wait::ReceiveWindow,
+        Limit::Cwnd => Wait::CongestionWindow,
+        Limit::Sndbuf => Wait::SendBuffer,
+    };
+    wait.name()
 }
 
 /// The possible rate of a window, divided by the measured rate, for which the window explains it. Below

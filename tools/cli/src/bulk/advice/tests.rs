@@ -14,3 +14,15 @@ fn window_explains_only_rates_near_its_limit() {
         assert_eq!(EXPLAINS.contains(&most), explains, "{most} times the rate");
     }
 }
+
+#[test]
+fn settings_and_names_are_those_of_explain() {
+    let text = settings(Id::RwndLimited);
+    assert!(text.starts_with("RWND_LIMITED\n  Linux: receiver: net.ipv4.tcp_rmem"), "{text}");
+    assert!(text.contains("\n  FreeBSD: receiver: net.inet.tcp.recvbuf_max"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(
+        Limit::ALL.map(words).map(|it| Wait::ALL.iter().any(|wait| wait.name() == it)),
+        [true; 4]
+    );
+}
