@@ -26,8 +26,9 @@ struct Print {
 }
 
 impl Recent {
-    /// True if the segment is a copy of a recent one: with the same IP id within a second, or within 10 us
-    /// if there is none. Notes it otherwise.
+    /// True if the segment is a copy of a recent one: with the same IP id within a second. Where there is none,
+    /// a segment that is sent again has another TSval, and a SYN needs longer: within a millisecond. Pure ACKs,
+    /// and those without TSval, within 10 us. Notes it otherwise.
     pub(crate) fn has(&mut self, segment: &Segment) -> bool {
         let sums = segment.sack.iter().map(|(start, end)| start.raw() ^ end.raw().rotate_left(7));
         let print = Print {
@@ -42,7 +43,12 @@ impl Recent {
             sack: sums.fold(0, |sum, block| sum ^ block),
             at: segment.at,
         };
-        let limit = if print.ip_id.is_some() { 1_000_000_000 } else { 10_000 };
+        let is_syn = segment.flags.is_syn();
+        let limit = match print.ip_id {
+            Some(_) => 1_000_000_000,
+            None if is_syn || print.timestamp.is_some() && !segment.is_pure_ack() => 1_000_000,
+            None => 10_000,
+        };
         let is_copy = |before: &Print| {
             before.at > 0
                 && print.at.saturating_sub(before.at) <= limit

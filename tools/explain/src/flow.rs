@@ -289,7 +289,8 @@ impl Flow {
         let is_scaled = shifts.iter().all(Option::is_some);
         for (number, half) in self.halves.iter_mut().enumerate() {
             let other = shifts[1 - number];
-            half.edge_shift = Some(if is_scaled { other.unwrap_or(0) } else { 0 });
+            let shift = if is_scaled { other.unwrap_or(0) } else { 0 };
+            half.edge_shift = Some(shift).filter(|_| !offers.iter().any(|offer| offer.is_cut));
         }
         let client = &self.halves[CLIENT].opening;
         if client.count == 1 && self.halves[SERVER].opening.count == 1 {

@@ -59,6 +59,8 @@ pub(crate) struct Offer {
     pub(crate) scale: Option<u8>,
     pub(crate) sack: bool,
     pub(crate) timestamps: bool,
+    /// True if the capture ends before the options do.
+    pub(crate) is_cut: bool,
 }
 
 impl Segment {
@@ -90,6 +92,7 @@ impl Segment {
             sack: SackRanges::default(),
             offer: Offer::default(),
         };
+        segment.offer.is_cut = tcp.len() < header;
         segment.read_options(tcp.get(20..tcp.len().min(header)).unwrap_or_default());
         Some(segment)
     }

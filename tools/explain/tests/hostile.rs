@@ -88,3 +88,68 @@ fn text_in_flight_is_bounded_over_all_flows() {
     assert_eq!(report.flow_count, 2_000);
     assert!(report.summed_up > 500, "{}", report.summed_up);
 }
+
+/// The report on these frames, each changed by `change`, which returns when it is there: not at all, or
+/// twice.
+fn changed(file: &[u8], mut change: impl FnMut(u64, &mut Vec<u8>) -> Vec<u64>) -> Report {
+    let (mut reader, mut explainer, mut rest) = (Reader::of_any_link(), Explainer::new(), file);
+    let mut number = 0;
+    while !rest.is_empty() {
+        let Block { len, packet } = reader.block(rest).expect("a whole capture");
+        if let Some(packet) = packet {
+            number += 1;
+            let mut bytes = packet.bytes.to_vec();
+            for later in change(number, &mut bytes) {
+                explainer.take(&Packet { at: packet.at + later, bytes: &bytes, ..packet });
+            }
+        }
+        rest = &rest[len..];
+    }
+    explainer.finish()
+}
+
+fn names(report: &Report) -> Vec<&'static str> {
+    report.findings.iter().map(|it| it.id.name()).collect()
+}
+
+/// A capture at the server of a sender that the receiver's window limits.
+fn window_limited() -> Vec<u8> {
+    let [with, _] = scene("RWND_LIMITED", 2).expect("the label is known");
+    with.play().expect("the scene is valid").capture(Spot::Server, Damage::None, 1)
+}
+
+#[test]
+fn options_that_the_capture_cuts_are_not_missing() {
+    let file = window_limited();
+    let report = changed(&file, |_, bytes| {
+        bytes.truncate(40);
+        vec![0]
+    });
+    let found = names(&report);
+    assert!(!found.contains(&"OPTIONS_MISSING"), "{found:?}");
+    assert!(report.worst().next().is_none(), "windows of an unknown scale: {found:?}");
+}
+
+/// As a router's captures of both of its interfaces have them: IPv4 ids of 0 in SYNs, another TTL.
+#[test]
+fn frames_of_two_interfaces_count_once() {
+    let file = window_limited();
+    let report = changed(&file, |_, bytes| {
+        if bytes[33] & 2 != 0 {
+            bytes[4..6].fill(0);
+        }
+        vec![0, 30_000]
+    });
+    let found = names(&report);
+    assert!(found.contains(&"RWND_LIMITED") && found.contains(&"CAPTURE_DUPLICATES"), "{found:?}");
+    assert!(!found.contains(&"LOSS"), "{found:?}");
+}
+
+#[test]
+fn frames_missing_in_the_middle_make_a_capture_lossy() {
+    let file = window_limited();
+    let report = changed(&file, |number, _| if number % 50 == 0 { Vec::new() } else { vec![0] });
+    let found = names(&report);
+    assert!(found.contains(&"RWND_LIMITED") && found.contains(&"CAPTURE_LOSSY"), "{found:?}");
+    assert!(!found.contains(&"LOSS"), "{found:?}");
+}

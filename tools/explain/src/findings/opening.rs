@@ -113,7 +113,7 @@ fn lost_opening(flow: &Flow, around: &Surroundings) -> Option<Found> {
 /// costs, without SACK what repairs cost.
 fn options(flow: &Flow) -> Option<Found> {
     let [client, server] = flow.halves.each_ref().map(|half| half.opening);
-    if server.count == 0 {
+    if server.count == 0 || client.offer.is_cut || server.offer.is_cut {
         return None;
     }
     let [ours, theirs] = [client.offer, server.offer];

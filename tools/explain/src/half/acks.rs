@@ -37,11 +37,14 @@ impl Half {
     fn on_unseen(&mut self, next: SeqNum, segment: &Segment) {
         // Text and FIN; numbers of another connection are no sign.
         if segment.ack.offset_from(next) < 1 << 24 && self.segments > 0 {
-            self.unseen_frame =
-                if self.unseen_acked == 0 { segment.frame } else { self.unseen_frame };
-            self.unseen_acked += 1;
+            self.note_unseen(1, segment);
         }
         self.next = Some(segment.ack);
+    }
+
+    const fn note_unseen(&mut self, count: u64, segment: &Segment) {
+        self.unseen_frame = if self.unseen_acked == 0 { segment.frame } else { self.unseen_frame };
+        self.unseen_acked += count;
     }
 
     fn on_progress(&mut self, segment: &Segment) {
@@ -62,7 +65,10 @@ impl Half {
         }
         self.duplicate_acks = 0;
         self.una = Some(segment.ack);
-        self.losses.on_progress(segment);
+        let unseen = self.losses.on_progress(segment);
+        if unseen > 0 {
+            self.note_unseen(unseen, segment);
+        }
         let next = self.next.unwrap_or(segment.ack);
         self.rounds.on_ack(segment, next, [flight, self.mss], self.rtt.is_queued());
         self.last_progress = segment.at;

@@ -111,11 +111,14 @@ impl Losses {
         }
     }
 
-    pub(super) fn on_progress(&mut self, segment: &Segment) {
+    /// Handles new acknowledgments. Returns the number of gaps that nothing has filled: the capture lacks them.
+    pub(super) fn on_progress(&mut self, segment: &Segment) -> u64 {
         if self.recovers_until.is_some_and(|until| segment.ack.at_or_after(until)) {
             self.recovers_until = None;
         }
+        let before = self.gaps.len();
         self.gaps.retain(|(start, ..)| start.at_or_after(segment.ack));
+        (before - self.gaps.len()) as u64
     }
 
     /// Handles any segment from the other end: a silence is over.
