@@ -138,3 +138,34 @@ fn gzip_cut_files_and_others_are_told_apart() {
     fs::remove_file(file).unwrap();
     fs::remove_file(gz).unwrap();
 }
+
+/// Reports of users, as the lab repeats them: a connection of each.
+#[test]
+fn refused_ports_of_the_lab_are_explained_and_whimbrel_has_none() {
+    let folder = scratch("explain-lab");
+    for words in [
+        "unikraft-nginx --profile lwip-2.1",
+        "illumos-1125ms --profile illumos-2011,whimbrel --vary rate=500",
+    ] {
+        let line = format!("lab run {words} --no-tui --pcap-dir {}", folder.display());
+        // The verdict is of the case, not of this test.
+        crate::running::output(&mut whimbrel(&line));
+    }
+    let (mut refused, mut fine) = (0, 0);
+    for entry in fs::read_dir(&folder).unwrap() {
+        let file = entry.unwrap().path();
+        let findings = explained("", &file)["findings"].clone();
+        if file.to_string_lossy().contains("whimbrel.pcapng") {
+            fine += 1;
+            assert!(
+                findings.as_array().unwrap().iter().all(|it| it["info"] == true),
+                "{findings:#}"
+            );
+        } else {
+            refused += 1;
+            assert_eq!(findings[0]["id"], "TW_SYN_REFUSED", "{}", file.display());
+        }
+    }
+    assert!(refused >= 2 && fine >= 1, "{refused} and {fine}");
+    fs::remove_dir_all(folder).unwrap();
+}
