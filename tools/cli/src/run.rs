@@ -44,6 +44,7 @@ mod gateway;
 mod init;
 mod inside;
 mod network;
+mod ping;
 mod plan;
 mod publish;
 mod report;

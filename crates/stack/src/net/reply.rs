@@ -56,6 +56,13 @@ impl Net {
         }
     }
 
+    /// Refuses a packet that nothing here took, if that is allowed.
+    pub(crate) fn refuse_unclaimed(&mut self, cx: &mut Context, packet: &[u8], what: Unreachable) {
+        if let Some(error) = self.ip.refuse_unclaimed(cx.now, packet, what) {
+            self.reply_from(cx, error.local_index(), PendingReply::Error(error));
+        }
+    }
+
     /// The next datagram whose fragments did not all come in time; returns whether there was one.
     pub(crate) fn advance_reassembly(&mut self, cx: &mut Context) -> bool {
         !self.ip.reassembly.is_empty() && self.end_reassembly(cx)

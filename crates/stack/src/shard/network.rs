@@ -5,6 +5,7 @@ use whimbrel_wire::Address;
 
 use super::{AddressError, DatagramPathNews, DatagramPathsSeen, InjectError, Shard};
 use crate::InterfaceAddress;
+use crate::ip::Unreachable;
 use crate::link::{AddressCheck, AddressConflict, CheckedAddress};
 use crate::ping::{Ping, PingEnd, PingError, PingId};
 
@@ -21,6 +22,13 @@ impl Shard {
     /// The next packet that nothing took: whole, with complete checksums.
     pub fn poll_unclaimed(&mut self) -> Option<Bytes> {
         self.net.poll_unclaimed()
+    }
+
+    /// Says to the sender of `packet`, which is for another host, that it cannot be delivered there, by an
+    /// ICMP error as a router on the way would send one; within what a host may send of these (RFC 1122
+    /// 3.2.2, RFC 4443 2.4). To errors, later fragments and packets for groups none is sent.
+    pub fn refuse_unclaimed(&mut self, packet: &[u8], what: Unreachable) {
+        self.net.refuse_unclaimed(&mut self.cx, packet, what);
     }
 
     /// Sends this IP packet unchanged, when it is its turn.

@@ -18,6 +18,7 @@ use whimbrel_stack::{Answer, Event, Handle, ListenerId, Shard, SynRequest};
 
 use super::destinations::{Destinations, Outside};
 use super::dials::{Decided, Dials};
+use super::ping::{PingStatistics, Pings};
 use super::publish::{Published, Publisher};
 use super::session::{Session, Stage};
 use super::udp::{UdpFlows, UdpStatistics};
@@ -32,6 +33,7 @@ pub(super) struct Gateway {
     dials: Dials,
     publisher: Publisher,
     udp: UdpFlows,
+    pings: Pings,
     destinations: Destinations,
     listener: ListenerId,
     session: Session,
@@ -54,6 +56,7 @@ pub(super) struct Gateway {
 pub(super) struct Counts {
     pub(super) relay: RelayStatistics,
     pub(super) udp: UdpStatistics,
+    pub(super) pings: PingStatistics,
     /// Refused destinations, by reason.
     pub(super) refused: Refusals,
 }
@@ -84,7 +87,9 @@ impl Gateway {
         let watch = epoll::create(CreateFlags::CLOEXEC).map_err(Failure::run)?;
         let mut udp = UdpFlows::new(shard, MOST_UDP_FLOWS)?;
         udp.publish(published, &destinations)?;
-        for source in [net.as_fd(), udp.as_fd(), session.channel(), session.signals()] {
+        let pings = Pings::new(shard, MOST_PINGS)?;
+        let (channel, signals) = (session.channel(), session.signals());
+        for source in [net.as_fd(), udp.as_fd(), pings.as_fd(), channel, signals] {
             epoll::add(&watch, source, EventData::new_u64(0), EventFlags::IN)
                 .map_err(Failure::run)?;
         }
@@ -94,6 +99,7 @@ impl Gateway {
             dials: Dials::default(),
             publisher,
             udp,
+            pings,
             destinations,
             listener,
             session,
@@ -115,8 +121,9 @@ impl Gateway {
 
     /// The session, at the end, or the error that ended it.
     pub(super) fn into_session(self) -> Result<(Session, Counts), Failure> {
-        let Self { refused, udp, relay, .. } = self;
-        let counts = Counts { relay: *relay.statistics(), udp: udp.statistics(), refused };
+        let Self { refused, udp, pings, relay, .. } = self;
+        let (udp, pings) = (udp.statistics(), pings.statistics());
+        let counts = Counts { relay: *relay.statistics(), udp, pings, refused };
         match self.failure {
             Some(error) => Err(Failure::run(error)),
             None => Ok((self.session, counts)),
@@ -288,6 +295,9 @@ impl Port for Gateway {
         more |= self.udp.take_near(shard, to, refused, now);
         more |= self.udp.take_far(shard, to, refused, now);
         self.udp.expire(now);
+        more |= self.pings.take_near(shard, to, refused, now);
+        more |= self.pings.take_far(shard, to, refused);
+        self.pings.expire(now);
         let sides = Sides { near: &mut *shard, far: &mut self.net };
         more |= self.relay.poll(sides, now, BUDGET);
         if let Err(error) = self.net.check() {
@@ -303,7 +313,8 @@ impl Port for Gateway {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        Instant::earliest([self.relay.next_deadline(), self.udp.next_deadline(), self.until])
+        let of_packets = [self.udp.next_deadline(), self.pings.next_deadline()];
+        Instant::earliest([self.relay.next_deadline(), of_packets[0], of_packets[1], self.until])
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -313,6 +324,8 @@ impl Port for Gateway {
 
 /// Flows of datagrams at most.
 const MOST_UDP_FLOWS: usize = 4096;
+/// Identifiers of echo requests at most.
+const MOST_PINGS: usize = 256;
 /// Events of a kind dealt with in one turn, before frames have their turn again.
 const BUDGET: usize = 256;
 /// Reasons of refusals that are no error of the system.

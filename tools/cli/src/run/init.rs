@@ -15,8 +15,7 @@ use rustix::process::{
     set_parent_process_death_signal, wait,
 };
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities,
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
 };
 use whimbrel_io::process::{ProcessIds, end_with_starter};
 use whimbrel_io::text;
@@ -128,13 +127,9 @@ fn drop_capabilities(user: User) -> rustix::io::Result<()> {
     if user == User::Root {
         return Ok(());
     }
-    for number in 0..u64::BITS {
-        // EINVAL: the kernel has no more of them.
-        let one = CapabilitySet::from_bits_retain(1 << number);
-        if remove_capability_from_bounding_set(one).is_err() {
-            break;
-        }
-    }
+    // Not by an empty bounding set: the kernel then refuses to start programs whose file has capabilities, as
+    // ping's often has.
+    set_no_new_privs(true)?;
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }

@@ -14,7 +14,7 @@ use crate::wrap::wrap;
 /// The counts for people.
 pub(super) fn summary(outcome: &Outcome) -> String {
     let Outcome { counts, drops, .. } = outcome;
-    let (relay, udp) = (&counts.relay, &counts.udp);
+    let (relay, udp, pings) = (&counts.relay, &counts.udp, &counts.pings);
     let mut ends = vec![format!("{} finished", thousands(relay.finished))];
     for (count, end) in [
         (relay.near_failed, "reset by the program"),
@@ -40,9 +40,14 @@ pub(super) fn summary(outcome: &Outcome) -> String {
             of(udp.flows, "flow"),
         );
     }
-    for (count, what) in
-        [(udp.displaced, "displaced by newer flows"), (udp.dropped, "lost for want of room")]
-    {
+    if pings.sent > 0 {
+        let (sent, received) = (thousands(pings.sent), thousands(pings.received));
+        lines += &format!("echoes     {sent} requests out, {received} replies in\n");
+    }
+    for (count, what) in [
+        (udp.displaced + pings.displaced, "displaced by newer flows"),
+        (udp.dropped + pings.dropped, "lost for want of room"),
+    ] {
         if count > 0 {
             lines += &format!("datagrams  {} {what}\n", thousands(count));
         }
@@ -65,7 +70,7 @@ pub(super) fn summary(outcome: &Outcome) -> String {
 /// The counts for programs.
 pub(super) fn document(plan: &RunPlan, outcome: &Outcome) -> Value {
     let Outcome { counts, drops, seconds, .. } = outcome;
-    let (relay, udp) = (&counts.relay, &counts.udp);
+    let (relay, udp, pings) = (&counts.relay, &counts.udp, &counts.pings);
     let reasons = |refusals: &crate::refusals::Refusals| -> Map<_, _> {
         refusals.iter().map(|(why, count)| (why.replace(' ', "_"), count.into())).collect()
     };
@@ -91,6 +96,12 @@ pub(super) fn document(plan: &RunPlan, outcome: &Outcome) -> Value {
             "bytes_out": udp.bytes_sent,
             "bytes_in": udp.bytes_received,
             "dropped": udp.dropped,
+        },
+        "echoes": {
+            "out": pings.sent,
+            "in": pings.received,
+            "displaced": pings.displaced,
+            "dropped": pings.dropped,
         },
         "link": outcome.links.map(|[out, into]| json!({
             "out": output::link(&out),

@@ -188,7 +188,12 @@ impl UdpFlows {
                 self.statistics.bytes_sent += datagram.data.len() as u64;
                 Ok(())
             }
-            Err(error) => Err(self.judge_error(&error)),
+            Err(error) => {
+                if error.kind() == io::ErrorKind::WouldBlock {
+                    self.statistics.dropped += 1;
+                }
+                Err(refusal_of(&error, flow.socket.as_fd(), &mut self.buffer))
+            }
         }
     }
 
@@ -197,25 +202,6 @@ impl UdpFlows {
         let number = self.by_inside.get(&FlowKey { inside, family: inside.addr.family() });
         let flow = number.and_then(|number| self.flows.get(*number));
         flow.is_some_and(|flow| flow.patience.is_none())
-    }
-
-    /// Answer to the program for an error of sending. That a datagram is too long comes by the error
-    /// queue, with the MTU.
-    fn judge_error(&mut self, error: &io::Error) -> (Option<Unreachable>, &'static str) {
-        match error.kind() {
-            io::ErrorKind::WouldBlock => {
-                self.statistics.dropped += 1;
-                (None, "no room for a datagram")
-            }
-            io::ErrorKind::NetworkUnreachable => {
-                (Some(Unreachable::Network), "network unreachable")
-            }
-            io::ErrorKind::PermissionDenied => {
-                (Some(Unreachable::Prohibited), "forbidden by the machine")
-            }
-            _ if error.raw_os_error() == Some(EMSGSIZE) => (None, "datagram too long for the path"),
-            _ => (Some(Unreachable::Host), "host unreachable"),
-        }
     }
 
     /// The flow of an endpoint inside, which is made if there is none. Its time begins again.
@@ -404,8 +390,34 @@ impl UdpFlow {
     }
 }
 
+/// Answer to the program for an error of sending by `socket`.
+pub(super) fn refusal_of(
+    error: &io::Error,
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> (Option<Unreachable>, &'static str) {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => (None, "no room for a datagram"),
+        io::ErrorKind::NetworkUnreachable => (Some(Unreachable::Network), "network unreachable"),
+        io::ErrorKind::PermissionDenied => {
+            (Some(Unreachable::Prohibited), "forbidden by the machine")
+        }
+        _ if error.raw_os_error() == Some(EMSGSIZE) => (too_big(socket, buffer), TOO_LONG),
+        _ => (Some(Unreachable::Host), "host unreachable"),
+    }
+}
+
+/// The MTU for which a call was refused. It is in the error queue, without the destination that it is of: so
+/// it is taken at once. What the queue held before is lost, as errors are on their way.
+fn too_big(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Option<Unreachable> {
+    let queue = std::iter::from_fn(|| take_error(socket, buffer).ok()?).take(MOST_QUEUED);
+    let told = queue.filter_map(|queued| Some(meaning(&queued)?.0)).last();
+    let _ = clear_error(socket);
+    told.filter(|what| matches!(what, Unreachable::TooBig { .. }))
+}
+
 /// Answer to the program for an error of the machine's.
-fn meaning(error: &QueuedError) -> Option<(Unreachable, &'static str)> {
+pub(super) fn meaning(error: &QueuedError) -> Option<(Unreachable, &'static str)> {
     let kind = io::Error::from_raw_os_error(error.errno).kind();
     Some(match kind {
         io::ErrorKind::ConnectionRefused => (Unreachable::Port, "port unreachable"),
@@ -414,7 +426,7 @@ fn meaning(error: &QueuedError) -> Option<(Unreachable, &'static str)> {
         io::ErrorKind::PermissionDenied => (Unreachable::Prohibited, "forbidden on the way"),
         _ if error.errno == EMSGSIZE => {
             let mtu = u16::try_from(error.mtu).unwrap_or(u16::MAX);
-            (Unreachable::TooBig { mtu }, "datagram too long for the path")
+            (Unreachable::TooBig { mtu }, TOO_LONG)
         }
         _ => return None,
     })
@@ -432,8 +444,12 @@ const BUDGET: usize = 256;
 /// Sockets looked at in one turn, and datagrams of one.
 const READY: usize = 64;
 const AT_ONCE: usize = 16;
+/// Errors read for one.
+const MOST_QUEUED: usize = 1024;
 /// Linux' number for a message that is too long.
 const EMSGSIZE: i32 = 90;
+/// Reason of the refusal then.
+const TOO_LONG: &str = "datagram too long for the path";
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use whimbrel_io::process::Namespace;
 use crate::netns::{Net, Serve};
 use crate::running::{Running, Signal, await_that, output};
 
+mod datagrams;
 pub(crate) mod programs;
 
 /// Access of a user to `/dev/net/tun`.
@@ -80,6 +81,12 @@ impl Machines {
         let Output { status, stdout, stderr } = output(&mut self.run(node, words));
         let text = [stdout, stderr].concat();
         (status.code(), String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Gives the machine fd03::1, and the far side fd03::9.
+    fn add_ipv6(&self) {
+        self.near.run("ip address add fd03::1/64 dev near nodad");
+        self.far.run("ip address add fd03::9/64 dev far nodad");
     }
 
     /// The summary of a run with `--json -o summary`.
@@ -152,10 +159,10 @@ fn exit_code_is_the_programs() {
         text.contains("--inside-cc \"no-such\"") && text.contains("allows users reno"),
         "{text}"
     );
-    let shown = "cat /proc/sys/net/ipv4/tcp_congestion_control; id -u; grep -c CapBnd.*0000000 \
-                 /proc/self/status";
+    let shown = "cat /proc/sys/net/ipv4/tcp_congestion_control; id -u; \
+                 grep -cE '(CapPrm.*0000000|NoNewPrivs.*1)$' /proc/self/status";
     let words = ["--quiet", "--inside-cc", "reno", "--", "sh", "-c", shown];
-    assert_eq!(machines.ran(Node::Open, &words), (Some(0), "reno\n65534\n1\n".into()));
+    assert_eq!(machines.ran(Node::Open, &words), (Some(0), "reno\n65534\n2\n".into()));
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::vec;
 use whimbrel_base::Instant;
 use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_tcp::Tunables;
-use whimbrel_wire::{Address, IpHeader, Protocol, Sum};
+use whimbrel_wire::{Address, IcmpMessage, IpHeader, Protocol, Sum};
 
 use super::hosts::{Over, client_addr, host, server_addr};
-use super::packets::packet_from;
-use crate::ip::FrameDrop;
+use super::packets::{fragments, packet_from, sent};
+use crate::ip::{FrameDrop, Unreachable};
 use crate::{RxFrame, Shard};
 
 const ELSEWHERE: Address = Address::from_v4_bytes([192, 0, 2, 9]);
@@ -79,4 +79,32 @@ fn nobody_who_wants_them_leaves_everything_as_it_was() {
     rx(&mut shard, &packet, SegMeta::SINGLE);
     assert_eq!(shard.ip_counters().dropped(FrameDrop::OtherHost), 1);
     assert_eq!(shard.ip_counters().unclaimed, 1);
+}
+
+/// As a router on the way says it, from this host's own address; and of no error, no group and no later
+/// fragment.
+#[test]
+fn unclaimed_packet_is_refused_from_own_address() {
+    let mut shard = keeping(4);
+    let mut data = [0; 24];
+    IcmpMessage::EchoRequest { identifier: 7, sequence: 1, data: &[5; 16] }.emit(&mut data);
+    let client = client_addr(Over::V4);
+    let packet = packet_from(client, ELSEWHERE, Protocol::ICMP, &data);
+    shard.refuse_unclaimed(&packet, Unreachable::TooBig { mtu: 1400 });
+    let answers = sent(&mut shard);
+    let (ip, message) = IpHeader::parse(&answers[0]).expect("a packet");
+    assert_eq!((answers.len(), ip.src, ip.dst), (1, server_addr(Over::V4), client));
+    let quoted = &packet[..];
+    let error = IcmpMessage::FragmentationNeeded { next_hop_mtu: 1400, quoted };
+    assert_eq!(IcmpMessage::parse(message), Ok(error));
+
+    let group = Address::from_v4_bytes([224, 0, 0, 9]);
+    let for_many = packet_from(client, group, Protocol::ICMP, &data);
+    let [_, later, _] = <[_; 3]>::try_from(fragments(&packet, 1, 28)).expect("three");
+    data[0] = 3;
+    let an_error = packet_from(client, ELSEWHERE, Protocol::ICMP, &data);
+    for packet in [&for_many[..], &later, &an_error, &packet[..19], &[]] {
+        shard.refuse_unclaimed(packet, Unreachable::Host);
+        assert!(sent(&mut shard).is_empty(), "{packet:?}");
+    }
 }

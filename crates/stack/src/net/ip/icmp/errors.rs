@@ -11,8 +11,8 @@ use whimbrel_base::Instant;
 use whimbrel_base::packet::TxSegment;
 use whimbrel_udp::Received;
 use whimbrel_wire::{
-    Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, SeqNum, Sum, TrafficClass,
-    UdpHeader,
+    Address, Family, IpHeader, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, SeqNum, Sum,
+    TrafficClass, UdpHeader,
 };
 
 use super::IcmpOut;
@@ -82,17 +82,46 @@ impl IpLayer {
         if !self.may_be_answered(&ends, packet) {
             return None;
         }
-        if !self.error_budget.admit(now) {
-            self.counters.icmp_errors_limited += 1;
-            return None;
-        }
+        let quoted = self.admit(now).then(|| self.quote(packet, ends.src.family()))?;
+        Some(ErrorOut { local_index, remote: ends.src, answer, quoted })
+    }
+
+    /// True if an error may leave now; another is counted.
+    fn admit(&mut self, now: Instant) -> bool {
+        let is_admitted = self.error_budget.admit(now);
+        self.counters.icmp_errors_limited += u64::from(!is_admitted);
+        is_admitted
+    }
+
+    /// The beginning of a packet that an error is about.
+    fn quote(&self, packet: &[u8], family: Family) -> Bytes {
         // RFC 1812 4.3.2.3: "as much of the original datagram as possible without the length of
         // the ICMP datagram exceeding 576 bytes". RFC 4443 2.4 (c): "as much of the IPv6
         // offending (invoking) packet (...) without making the error message packet exceed the
         // minimum IPv6 MTU".
-        let most = self.most_quoted(ends.src.family());
-        let quoted = Bytes::copy_from_slice(packet.get(..most).unwrap_or(packet));
-        Some(ErrorOut { local_index, remote: ends.src, answer, quoted })
+        let most = self.most_quoted(family);
+        Bytes::copy_from_slice(packet.get(..most).unwrap_or(packet))
+    }
+
+    /// The error that says of a packet for another host, as a router's on the way would, that it cannot be
+    /// delivered there.
+    pub(crate) fn refuse_unclaimed(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        what: Unreachable,
+    ) -> Option<ErrorOut> {
+        let (ip, _) = IpHeader::parse(packet).ok()?;
+        let ends = PacketEnds { src: ip.src, dst: ip.dst };
+        let is_first = ip.fragment.is_none_or(|fragment| fragment.offset == 0);
+        let for_one = !ip.dst.is_multicast_or_broadcast() && !self.routes.is_broadcast(&ip.dst);
+        if !is_first || !for_one || !self.may_be_answered(&ends, packet) {
+            return None;
+        }
+        let local_index = self.addresses.source_for(&ip.src)?;
+        let answer = RefusalReply::Unreachable(what);
+        let quoted = self.admit(now).then(|| self.quote(packet, ip.src.family()))?;
+        Some(ErrorOut { local_index, remote: ip.src, answer, quoted })
     }
 
     /// The error that says of a SYN, of which no more is known than its flow and its number, that where it
@@ -105,8 +134,7 @@ impl IpLayer {
         syn: SeqNum,
         what: Unreachable,
     ) -> Option<ErrorOut> {
-        if !self.error_budget.admit(now) {
-            self.counters.icmp_errors_limited += 1;
+        if !self.admit(now) {
             return None;
         }
         let dst = *self.addresses.get(flow.local_index)?;
@@ -128,8 +156,7 @@ impl IpLayer {
         let answer = RefusalReply::Unreachable(what);
         let own = self.addresses.source_for(&from.addr).filter(|_| what != Unreachable::Port);
         let local_index = own.or_else(|| self.speaker(&to.addr, RefusalReply::PortUnreachable))?;
-        if !self.error_budget.admit(now) {
-            self.counters.icmp_errors_limited += 1;
+        if !self.admit(now) {
             return None;
         }
         let quoted = quote_datagram(received, self.most_quoted(from.addr.family()));

@@ -3,7 +3,7 @@
 use super::Proof::{self, Own, Tests};
 
 /// They stand behind all others.
-pub(super) const PROGRAM_ROWS: [(&str, Proof); 4] = [
+pub(super) const PROGRAM_ROWS: [(&str, Proof); 5] = [
     (
         "connections of a program that wait",
         Tests(&[
@@ -14,6 +14,10 @@ pub(super) const PROGRAM_ROWS: [(&str, Proof); 4] = [
     (
         "datagrams of a program",
         Tests(&["tools/cli/src/run/udp/tests.rs#longest_idle_flow_gives_way_at_the_bound"]),
+    ),
+    (
+        "echo requests of a program",
+        Tests(&["tools/cli/src/run/ping/tests.rs#longest_idle_identifier_gives_way_at_the_bound"]),
     ),
     (
         "a path around a device",
