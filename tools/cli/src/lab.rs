@@ -79,7 +79,7 @@ struct RunArguments {
     /// wrk, nginx and kernel TCP; needs root. Limits are wider than in virtual time.
     #[arg(long, requires = "cases", conflicts_with_all = ["ablate", "profile", "vary", "expect", "repeat", "seed", "jobs", "pcap_dir"])]
     real: bool,
-    /// With --real: less than a minute for each case, with fewer ports, shorter runs and smaller transfers.
+    /// With --real: about a minute for each case, with fewer ports, shorter runs and smaller transfers.
     #[arg(long, requires = "real")]
     quick: bool,
     /// Run each this many times, with consecutive seeds.

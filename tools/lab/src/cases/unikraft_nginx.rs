@@ -39,8 +39,8 @@ connections per second. The load below needs 1,257, which just fits; yours may n
 seconds late may be taken for one of a new connection.",
         whimbrel: "\
 No setting is necessary, and there is no such limit: a newer timestamp lets a connection in, however long
-the server remembers. This applies to servers in Rust that use Whimbrel as a library; nginx itself cannot
-run on it.",
+the server remembers. This applies to servers in Rust that use Whimbrel as a library, and to nginx itself
+behind `whimbrel forward`, which `whimbrel lab run unikraft-nginx --real` measures.",
     },
     story: "\
 People saw nginx on Unikraft, whose TCP is lwIP, under four runs of wrk, a minute each, with 30 connections:
