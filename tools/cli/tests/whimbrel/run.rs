@@ -250,6 +250,31 @@ fn nothing_is_left_after_any_end() {
     }
 }
 
+/// The terminal sends Ctrl-C to the program, too: it comes once.
+#[test]
+fn ctrl_c_of_a_terminal_reaches_the_program_once() {
+    let Some(machines) = Machines::new(&["python3"]) else { return };
+    let terminal = "import os, pty, sys\n\
+        child, keys = pty.fork()\n\
+        if child == 0:\n\
+        \x20   os.execvp(sys.argv[1], sys.argv[1:])\n\
+        shown = b''\n\
+        while b'ready' not in shown: shown += os.read(keys, 1000)\n\
+        os.write(keys, b'\\x03')\n\
+        try:\n\
+        \x20   while True: shown += os.read(keys, 1000)\n\
+        except OSError: pass\n\
+        print(shown.count(b'came'), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n";
+    // The last line holds the program up for long enough that a second signal would be counted.
+    let program = "trap 'echo came; come=1' INT; echo ready; until [ $come ]; do sleep 0.01; done; \
+                   sleep 0.2; exit 5";
+    let mut command = machines.near.command("python3");
+    command.args(["-c", terminal, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.arg(machines.near.folder().join("whimbrel"));
+    command.args(["run", "--quiet", "--", "sh", "-c", program]).env("HOME", "/tmp");
+    assert_eq!(crate::running::succeed(&mut command), "1 5\n");
+}
+
 #[test]
 fn data_is_delivered_after_the_programs_end() {
     let Some(machines) = Machines::new(&[]) else { return };
