@@ -173,19 +173,8 @@ impl Pings {
 
     /// The flow of an identifier inside, which is made if there is none. Its time begins again.
     fn flow_of(&mut self, key: PingKey, now: Instant) -> io::Result<u32> {
-        if let Some(number) = self.by_key.get(&key).copied() {
-            if let Some(flow) = self.flows.get_mut(number) {
-                self.by_last.remove(&(flow.last, number));
-                flow.last = now;
-                self.by_last.insert((now, number));
-            }
+        if let Some(number) = self.touch(key, now) {
             return Ok(number);
-        }
-        if self.flows.len() >= self.most
-            && let Some((_, longest_idle)) = self.by_last.first().copied()
-        {
-            self.statistics.displaced += 1;
-            self.end(longest_idle);
         }
         let (family, protocol) = match key.inside.family() {
             Family::V4 => (AddressFamily::INET, ipproto::ICMP),
@@ -193,6 +182,26 @@ impl Pings {
         };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(family, SocketType::DGRAM, flags, Some(protocol))?;
+        self.insert(key, socket, now)
+    }
+
+    /// The time of a flow begins again, if there is one.
+    fn touch(&mut self, key: PingKey, now: Instant) -> Option<u32> {
+        let number = *self.by_key.get(&key)?;
+        let flow = self.flows.get_mut(number)?;
+        self.by_last.remove(&(flow.last, number));
+        flow.last = now;
+        self.by_last.insert((now, number));
+        Some(number)
+    }
+
+    fn insert(&mut self, key: PingKey, socket: OwnedFd, now: Instant) -> io::Result<u32> {
+        if self.flows.len() >= self.most
+            && let Some((_, longest_idle)) = self.by_last.first().copied()
+        {
+            self.statistics.displaced += 1;
+            self.end(longest_idle);
+        }
         keep_errors(&socket, key.inside.is_v4())?;
         let number = self.flows.insert(PingFlow { key, socket, last: now, dont_fragment: None });
         let Some(flow) = self.flows.get(number) else { return Ok(number) };
