@@ -5,7 +5,8 @@
 //! the stack answers on that wire (`gateway`), and carries on by the machine's sockets.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -119,29 +120,29 @@ struct Outcome {
 /// Runs the program, and ends as it did.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let plan = RunPlan::new(arguments)?;
+    let file = plan.summary.open()?;
     let inside = Inside::start(&plan)?;
     // On failure fewer connections are open at a time; refusals say so. Later than the program's start:
     // its limit stays as it was.
     let _limit = whimbrel_io::descriptors::raise_limit();
     let (ended, outcome) = inside.serve(&plan)?;
-    report(&plan, &outcome)?;
+    report(&plan, &outcome, file)?;
     ended.repeat()?;
     plan.pcap.as_ref().map_or(Ok(()), |pcap| pcap.outcome.judge())
 }
 
-/// Writes the summary.
-fn report(plan: &RunPlan, outcome: &Outcome) -> Result<(), Failure> {
+/// Writes the summary to `file`, or to the standard error.
+fn report(plan: &RunPlan, outcome: &Outcome, file: Option<File>) -> Result<(), Failure> {
     let text = match plan.summary.form {
         SummaryForm::None => return Ok(()),
         SummaryForm::Text => report::summary(outcome),
         SummaryForm::Json => format!("{:#}\n", report::document(plan, outcome)),
     };
-    match &plan.summary.file {
+    match file {
         None => streams::tell(&text),
-        Some(path) => fs::write(path, text).map_err(|error| {
-            let path = whimbrel_io::text::path(path);
-            Failure::run(format!("--output {path}: {error}; use a file that can be written"))
-        })?,
+        Some(mut file) => file
+            .write_all(text.as_bytes())
+            .map_err(|error| Failure::run(format!("--output: {error}")))?,
     }
     Ok(())
 }

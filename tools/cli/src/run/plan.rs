@@ -1,6 +1,7 @@
 //! Typed arguments become a plan.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,6 +52,17 @@ pub(super) struct SummaryPlan {
     pub(super) form: SummaryForm,
     /// `None`: on the standard error.
     pub(super) file: Option<PathBuf>,
+}
+
+impl SummaryPlan {
+    /// Its file, if it has one: before the program runs, as a run without its result is lost.
+    pub(super) fn open(&self) -> Result<Option<File>, Failure> {
+        let Some(path) = &self.file else { return Ok(None) };
+        File::create(path).map(Some).map_err(|error| {
+            let path = whimbrel_io::text::path(path);
+            Failure::run(format!("--output {path}: {error}; use a file that can be written"))
+        })
+    }
 }
 
 /// Form of the report.

@@ -152,6 +152,10 @@ fn exit_code_is_the_programs() {
     let (code, text) = machines.ran(Node::Closed, &["--quiet", "--", "/nowhere/program"]);
     assert_eq!(code, Some(127), "{text}");
     assert!(text.contains("cannot run /nowhere/program"), "{text}");
+    let words = ["-o", "/nowhere/summary", "--", "touch", "ran"];
+    let (code, text) = machines.ran(Node::Closed, &words);
+    assert!(code == Some(1) && text.contains("--output /nowhere/summary: "), "{text}");
+    assert!(!machines.near.folder().join("ran").exists(), "it is not run in vain");
     let words = ["--inside-cc", "no-such", "--", "true"];
     let (code, text) = machines.ran(Node::Closed, &words);
     assert_eq!(code, Some(2), "{text}");
