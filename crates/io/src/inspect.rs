@@ -59,6 +59,7 @@ impl Inspect for Inspector {
 
 impl Inspections {
     /// True if a call waits.
+    #[cfg(target_os = "linux")]
     pub(crate) fn are_waiting(&self) -> bool {
         !self.queue.calls.is_empty()
     }

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use whimbrel_base::{Secrets, tunables::TunableError};
 use whimbrel_io::config::default_routes;
+#[cfg(all(target_os = "linux", feature = "control"))]
+use whimbrel_io::control::{ControlError, ControlPlace};
 #[cfg(feature = "rules")]
 use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
 #[cfg(target_os = "linux")]
@@ -68,6 +70,8 @@ pub struct StackBuilder {
     /// Duplicate address detection before the start; `None` if the wire has no other hosts.
     dad: Option<DuplicateAddressDetection>,
     packet_queues: Option<Arc<PacketQueues>>,
+    #[cfg(all(target_os = "linux", feature = "control"))]
+    control: Option<ControlPlace>,
     #[cfg(feature = "rules")]
     files_and_variables: Sources,
     /// Names of the other hosts, in a simulated world.
@@ -167,6 +171,11 @@ pub enum BuildError {
          packets, or call tokio::time::resume() before build()"
     )]
     PausedClock(&'static str),
+    /// The control socket could not be served.
+    #[cfg(all(target_os = "linux", feature = "control"))]
+    #[cfg_attr(docsrs, doc(cfg(feature = "control")))]
+    #[error("control socket: {0}")]
+    Control(#[from] ControlError),
     /// A thread or a descriptor could not be created.
     #[error("the system gave no thread or descriptor: {0}")]
     System(#[from] io::Error),
@@ -512,6 +521,16 @@ impl StackBuilder {
         self
     }
 
+    /// Serves a control socket, by which `whimbrel ss`, `nstat`, `netstat` and `sysctl` look into the stack and
+    /// change it; docs/CONTROL.md has its protocol. Only the user of this process and root are served. The
+    /// socket goes with the last clone of the stack.
+    #[cfg(all(target_os = "linux", feature = "control"))]
+    #[cfg_attr(docsrs, doc(cfg(feature = "control")))]
+    pub fn control(mut self, place: ControlPlace) -> Self {
+        self.control = Some(place);
+        self
+    }
+
     /// Opens the wire and starts the shards. Their time begins here. With [`Driver::Runtime`], over
     /// [`mem_wire`] and [`StackBuilder::packets`], it is tokio's, which can be paused. Over `tap:` and `packet:` it first checks for 0.9 s that
     /// no other host has the stack's addresses (unless the wire has `dad=off`).
@@ -672,7 +691,12 @@ impl StackBuilder {
             #[cfg(feature = "sim")]
             names: self.names,
         };
-        Ok((Stack::new(mailboxes.into(), self.addresses, self.tunables, habits), shutdown))
+        let stack = Stack::new(mailboxes.into(), self.addresses, self.tunables, habits);
+        #[cfg(all(target_os = "linux", feature = "control"))]
+        if let Some(place) = self.control {
+            stack.serve_control(&place)?;
+        }
+        Ok((stack, shutdown))
     }
 }
 

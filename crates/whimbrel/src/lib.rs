@@ -211,6 +211,8 @@ mod fault;
 mod host_names;
 mod listener;
 mod mailbox;
+#[cfg(all(target_os = "linux", feature = "control"))]
+mod operate;
 mod packets;
 mod ping;
 mod ping_port;
@@ -293,6 +295,9 @@ pub use udp::{AnyUdpSocket, UdpSocket};
 pub use unclaimed::UnclaimedPackets;
 pub use whimbrel_base::packet::SoftError;
 pub use whimbrel_base::tunables::TunableError;
+#[cfg(all(target_os = "linux", feature = "control"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "control")))]
+pub use whimbrel_io::control::{ControlError, ControlPlace};
 pub use whimbrel_io::entropy::EntropyError;
 pub use whimbrel_io::group::GroupKeyError;
 #[cfg(feature = "rules")]

@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     #[cfg(feature = "sim")]
     #[cfg_attr(not(feature = "hyper-util"), expect(dead_code, reason = "for `Connector`"))]
     names: Option<Arc<HostNames>>,
+    #[cfg(all(target_os = "linux", feature = "control"))]
+    control: std::sync::OnceLock<whimbrel_io::control::ControlServer>,
 }
 
 /// Options of a stack apart from its tunables.
@@ -107,6 +109,8 @@ impl Stack {
             tunables,
             #[cfg(feature = "sim")]
             names: habits.names,
+            #[cfg(all(target_os = "linux", feature = "control"))]
+            control: std::sync::OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -432,6 +436,13 @@ impl Stack {
     #[cfg(all(feature = "sim", feature = "hyper-util"))]
     pub(crate) fn names(&self) -> Option<&HostNames> {
         self.inner.names.as_deref()
+    }
+
+    /// Keeps a control socket as long as the stack.
+    #[cfg(all(target_os = "linux", feature = "control"))]
+    pub(crate) fn keep_control(&self, server: whimbrel_io::control::ControlServer) {
+        // There is one: a stack is built once.
+        let _ = self.inner.control.set(server);
     }
 
     /// Returns the table of bound ports.

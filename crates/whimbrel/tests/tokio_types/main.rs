@@ -24,6 +24,7 @@ mod namespace;
 mod narrow_tun;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
+mod operate;
 mod packets;
 mod paused_clock;
 mod ping_tun;

@@ -1,0 +1,59 @@
+//! Control socket and metrics of a [`Stack`].
+
+#[cfg(feature = "metrics")]
+use std::io;
+use std::sync::Arc;
+
+use whimbrel_io::Inspect;
+use whimbrel_io::control::{ControlError, ControlHost, ControlInfo, ControlPlace, ControlServer};
+use whimbrel_io::inspect::Inspection;
+
+use crate::Stack;
+use crate::mailbox::{Mailbox, Request};
+
+impl Inspect for Mailbox {
+    fn inspect(&self, call: Inspection) {
+        self.ask(Request::Inspect(Box::new(move |shard, _| call(shard))));
+    }
+}
+
+impl Stack {
+    /// Serves a control socket under the name of the program.
+    pub(crate) fn serve_control(&self, place: &ControlPlace) -> Result<(), ControlError> {
+        let program = std::env::current_exe().ok();
+        let name = program.as_ref().and_then(|path| path.file_name()).unwrap_or_default();
+        let info = ControlInfo::new(name.to_string_lossy());
+        self.keep_control(ControlServer::start(place, info, vec![self.control_host()])?);
+        Ok(())
+    }
+
+    fn control_host(&self) -> ControlHost {
+        let shard = |mailbox: &Arc<Mailbox>| Arc::clone(mailbox) as Arc<dyn Inspect>;
+        ControlHost::new(self.mailboxes().iter().map(shard).collect())
+    }
+
+    /// Returns counters, states, memory and round trips as OpenMetrics 1.0 text, for a program's own
+    /// endpoint; its content type is `application/openmetrics-text; version=1.0.0; charset=utf-8`. It walks
+    /// all connections, 256 at a time, on a thread of its own.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The stack has ended, a shard did not answer within 10 s, or the system gave no thread.
+    #[cfg(feature = "metrics")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+    pub async fn metrics(&self) -> io::Result<String> {
+        let (sender, text) = tokio::sync::oneshot::channel();
+        let hosts = vec![self.control_host()];
+        let scrape = move || {
+            let text = whimbrel_io::metrics::text(&hosts).map_err(io::Error::other);
+            // The caller may have gone.
+            let _ = sender.send(text);
+        };
+        std::thread::Builder::new().name("whimbrel-metric".into()).spawn(scrape)?;
+        text.await.map_err(io::Error::other)?
+    }
+}
