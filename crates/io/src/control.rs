@@ -8,6 +8,7 @@
 //! | clients at a time | 8 |
 //! | bytes of a request | 64 KiB |
 //! | time for a client to take an answer | 5 s |
+//! | bytes of a capture's frames that wait for a client | 4 MiB |
 //! | records that wait for a client | 256, one slice of a listing |
 
 use std::io;
@@ -29,6 +30,7 @@ pub(crate) mod ask;
 mod client;
 mod clients;
 pub(crate) mod figures;
+mod frames;
 mod lines;
 mod listing;
 mod peer;

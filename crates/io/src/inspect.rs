@@ -9,14 +9,24 @@ use crossbeam_queue::SegQueue;
 use whimbrel_stack::Shard;
 
 use crate::Waker;
+use crate::tap::TapSlot;
 
 /// A call on a shard. It must do a bounded amount of work, because no packet is processed meanwhile.
 pub type Inspection = Box<dyn FnOnce(&mut Shard) + Send>;
+
+/// A call that attaches a capture to a shard, or detaches it.
+pub type CaptureCall = Box<dyn FnOnce(&mut TapSlot<'_>) + Send>;
 
 /// Access to a shard from other threads.
 pub trait Inspect: Send + Sync {
     /// Queues a call on the shard's thread. If the shard has ended, or ends first, the call is dropped.
     fn inspect(&self, call: Inspection);
+
+    /// Queues a call on the captures of the shard's frames, as [`Inspect::inspect`] does. By default the call
+    /// is dropped: such a shard shows no frames.
+    fn capture(&self, call: CaptureCall) {
+        drop(call);
+    }
 }
 
 /// The callers' side of a worker's calls. Clones share one queue.
@@ -32,9 +42,25 @@ pub struct Inspections {
     queue: Arc<Queue>,
 }
 
+/// A call of another thread.
+pub(crate) enum Call {
+    Shard(Inspection),
+    Captures(CaptureCall),
+}
+
+impl Call {
+    /// Makes the call.
+    pub(crate) fn make(self, shard: &mut Shard, mut slot: TapSlot<'_>) {
+        match self {
+            Self::Shard(call) => call(shard),
+            Self::Captures(call) => call(&mut slot),
+        }
+    }
+}
+
 #[derive(Default, Debug)]
 struct Queue {
-    calls: SegQueue<Inspection>,
+    calls: SegQueue<Call>,
     has_ended: AtomicBool,
 }
 
@@ -48,6 +74,16 @@ impl Inspector {
 
 impl Inspect for Inspector {
     fn inspect(&self, call: Inspection) {
+        self.queue(Call::Shard(call));
+    }
+
+    fn capture(&self, call: CaptureCall) {
+        self.queue(Call::Captures(call));
+    }
+}
+
+impl Inspector {
+    fn queue(&self, call: Call) {
         self.queue.calls.push(call);
         self.waker.wake();
         // The worker may have ended between.
@@ -64,9 +100,9 @@ impl Inspections {
         !self.queue.calls.is_empty()
     }
 
-    /// Makes the call that has waited longest. Returns false if none waits.
-    pub(crate) fn run(&self, shard: &mut Shard) -> bool {
-        self.queue.calls.pop().map(|call| call(shard)).is_some()
+    /// Takes the call that has waited longest.
+    pub(crate) fn next(&self) -> Option<Call> {
+        self.queue.calls.pop()
     }
 }
 

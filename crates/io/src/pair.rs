@@ -19,6 +19,7 @@ use crate::device::MAX_BURST;
 use crate::mem::Line;
 use crate::steering::{MisroutedFrames, SteeringCounters};
 use crate::sys::{Interest, PollFd, ppoll};
+use crate::tap::{TapSlot, Taps};
 use crate::worker::WorkerError;
 use crate::{Activity, Clock, Inspections, Inspector, Port, Stop, Tap, Trace, Waker};
 use link::PairLink;
@@ -52,7 +53,7 @@ pub enum MemTime {
 struct Host<P> {
     shard: Shard,
     port: P,
-    tap: Option<Box<Tap>>,
+    tap: Option<Box<Taps>>,
     trace: Option<Box<Trace>>,
     inspections: Option<Inspections>,
     /// Frames that arrived by the wrong queue, if there are several queues.
@@ -136,13 +137,13 @@ impl<A: Port, B: Port> MemPair<A, B> {
 
     /// Sets a capture of what the near host receives and sends.
     pub fn with_tap(mut self, tap: Option<Tap>) -> Self {
-        self.near.tap = tap.map(Box::new);
+        self.near.tap = tap.map(Taps::own);
         self
     }
 
     /// Takes the capture, to finish it.
     pub fn take_tap(&mut self) -> Option<Tap> {
-        self.near.tap.take().map(|tap| *tap)
+        self.near.tap.take().and_then(|taps| taps.into_own())
     }
 
     /// Sets a trace of the near host's connections.
@@ -254,8 +255,8 @@ impl<A: Port, B: Port> MemPair<A, B> {
 
     fn turn(&mut self) -> Activity {
         let Self { near, far, there, back, time, batch, .. } = self;
-        let first = near.turn(time.now(), back, there, batch);
-        let second = far.turn(time.now(), there, back, batch);
+        let first = near.turn(*time, back, there, batch);
+        let second = far.turn(*time, there, back, batch);
         first.or(second)
     }
 
@@ -297,13 +298,14 @@ impl<P: Port> Host<P> {
     /// Runs one turn, as a worker does: commands, frames, timers, events, segments.
     fn turn(
         &mut self,
-        now: Instant,
+        time: MemTime,
         inward: &mut PairLink,
         outward: &mut PairLink,
         batch: &mut TxBatch,
     ) -> Activity {
+        let now = time.now();
         self.shard.set_now(now);
-        let commands = self.port.drain(now, &mut self.shard).or(self.inspect());
+        let commands = self.port.drain(now, &mut self.shard).or(self.inspect(time));
         let arrived = self.receive(now, inward);
         let Self { shard, port, tap, trace, .. } = self;
         let timers = shard.advance(now, ADVANCE_BUDGET);
@@ -333,10 +335,15 @@ impl<P: Port> Host<P> {
     }
 
     /// Makes one call of other threads on the shard.
-    fn inspect(&mut self) -> Activity {
-        let Self { shard, inspections, .. } = self;
-        let called = inspections.as_ref().is_some_and(|inspections| inspections.run(shard));
-        Activity::busy_if(called)
+    fn inspect(&mut self, time: MemTime) -> Activity {
+        let call = self.inspections.as_ref().and_then(Inspections::next);
+        let Some(call) = call else { return Activity::Idle };
+        let clock = match time {
+            MemTime::Real(clock) => Some(clock),
+            MemTime::Virtual(_) => None,
+        };
+        call.make(&mut self.shard, TapSlot::new(&mut self.tap, Medium::Ip, clock));
+        Activity::Busy
     }
 
     /// Receives forwarded frames, and one burst of arrived ones.

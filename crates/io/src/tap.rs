@@ -10,7 +10,11 @@ use whimbrel_stack::{RxFrame, Shard, TxBatch};
 use crate::Stop;
 use crate::checked_writer::CheckedWriter;
 
+mod attached;
+
 pub use crate::checked_writer::ErrorHandler;
+pub(crate) use attached::Taps;
+pub use attached::{FrameQueue, TapSlot};
 
 pub use whimbrel_link::recorder::RecorderConfig as TapConfig;
 
@@ -89,20 +93,20 @@ impl Tap {
     }
 
     /// Records arrived frames on their way to the shard.
-    pub(crate) fn rx(&mut self, now: Instant, shard: &mut Shard, burst: &[RxFrame<'_>]) {
+    fn rx(&mut self, now: Instant, shard: &mut Shard, burst: &[RxFrame<'_>]) {
         self.recorder.rx(now, shard, burst);
         self.write();
     }
 
     /// Records segments on their way to the device.
-    pub(crate) fn tx(&mut self, now: Instant, shard: &Shard, batch: &TxBatch) {
+    fn tx(&mut self, now: Instant, shard: &Shard, batch: &TxBatch) {
         let new = batch.pending().get(self.kept..).unwrap_or_default();
         self.recorder.tx(now, shard, new);
         self.write();
     }
 
     /// Notes which segments the device left in the batch; they come again.
-    pub(crate) fn keep(&mut self, batch: &TxBatch) {
+    fn keep(&mut self, batch: &TxBatch) {
         self.kept = batch.pending().len();
     }
 

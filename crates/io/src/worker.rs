@@ -16,6 +16,7 @@ use crate::stop::StopOnDrop;
 use crate::sys::allocator;
 #[cfg(target_os = "linux")]
 use crate::sys::{Interest, PollFd, ppoll};
+use crate::tap::{TapSlot, Taps};
 use crate::{Clock, Inspections, Stop, Tap, Trace, Waker};
 use spin::Spin;
 
@@ -90,7 +91,7 @@ pub struct Worker<D, P> {
     batch: TxBatch,
     stuck: Option<BatchBlock>,
     spin: Spin,
-    tap: Option<Box<Tap>>,
+    tap: Option<Box<Taps>>,
     trace: Option<Box<Trace>>,
     inspections: Option<Inspections>,
 }
@@ -156,7 +157,7 @@ impl<D: Device, P: Port> Worker<D, P> {
 
     /// Adds a capture of all frames between device and shard; without one it costs nothing.
     pub fn with_tap(mut self, tap: Option<Tap>) -> Self {
-        self.tap = tap.map(Box::new);
+        self.tap = tap.map(Taps::own);
         self
     }
 
@@ -188,7 +189,7 @@ impl<D: Device, P: Port> Worker<D, P> {
 
     /// Takes the capture out, to end it or to continue it in another worker.
     pub fn take_tap(&mut self) -> Option<Tap> {
-        self.tap.take().map(|tap| *tap)
+        self.tap.take().and_then(|taps| taps.into_own())
     }
 
     /// Runs on this thread until `until` is set or the device is lost. Uses no CPU while idle. May be
@@ -293,9 +294,14 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// Applies the commands of other threads, and makes one of their calls on the shard.
     fn drain(&mut self, now: Instant) -> Activity {
         let commands = self.port.drain(now, &mut self.shard);
-        match &self.inspections {
+        match self.inspections.as_ref().and_then(Inspections::next) {
             None => commands,
-            Some(inspections) => commands.or(Activity::busy_if(inspections.run(&mut self.shard))),
+            Some(call) => {
+                let medium = self.device.capabilities().medium;
+                let slot = TapSlot::new(&mut self.tap, medium, Some(self.clock));
+                call.make(&mut self.shard, slot);
+                Activity::Busy
+            }
         }
     }
 

@@ -60,6 +60,20 @@ pub struct RecorderConfig {
     pub most: u64,
 }
 
+/// Counters of a shard before a frame: those that rise meanwhile belong to the frame.
+#[derive(Clone, Debug)]
+pub struct CountersBefore {
+    tcp: Counters,
+    ip: IpCounters,
+}
+
+impl CountersBefore {
+    /// Returns the counters of a shard.
+    pub fn of(shard: &Shard) -> Self {
+        Self { tcp: shard.counters().clone(), ip: shard.ip_counters().clone() }
+    }
+}
+
 impl RecorderConfig {
     /// All packets of an interface of this name, in virtual time.
     pub fn new(name: impl Into<String>, medium: Medium) -> Self {
@@ -126,12 +140,23 @@ impl Recorder {
     /// Passes arriving frames to the shard.
     pub fn rx(&mut self, now: Instant, shard: &mut Shard, burst: &[RxFrame<'_>]) {
         for frame in burst {
-            let before = (shard.counters().clone(), shard.ip_counters().clone());
+            let before = CountersBefore::of(shard);
             shard.rx(now, slice::from_ref(frame));
-            let mut comment = drops(&before, shard);
-            self.note_state(shard, Direction::In, frame.bytes, &mut comment);
-            self.record(now, Direction::In, frame.bytes, &comment);
+            self.arrived(now, shard, &before, frame);
         }
+    }
+
+    /// Records an arrived frame that the shard has processed alone, with its counters from before.
+    pub fn arrived(
+        &mut self,
+        now: Instant,
+        shard: &Shard,
+        before: &CountersBefore,
+        frame: &RxFrame<'_>,
+    ) {
+        let mut comment = drops(before, shard);
+        self.note_state(shard, Direction::In, frame.bytes, &mut comment);
+        self.record(now, Direction::In, frame.bytes, &comment);
     }
 
     /// Records segments that leave the shard.
@@ -196,15 +221,15 @@ impl Recorder {
 }
 
 /// Reason of the drops since `before`, if there were any.
-fn drops(before: &(Counters, IpCounters), shard: &Shard) -> String {
+fn drops(before: &CountersBefore, shard: &Shard) -> String {
     let mut comment = String::new();
     for (reason, count) in shard.counters().drops() {
-        if count > before.0.dropped(reason) {
+        if count > before.tcp.dropped(reason) {
             add(&mut comment, &format!("drop: {}", reason.name()));
         }
     }
     for (reason, count) in shard.ip_counters().drops() {
-        if count > before.1.dropped(reason) {
+        if count > before.ip.dropped(reason) {
             add(&mut comment, &format!("drop: {}", reason.name()));
         }
     }

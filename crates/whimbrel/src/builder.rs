@@ -661,6 +661,8 @@ impl StackBuilder {
             queues.attach(Arc::clone(&shutdown));
         }
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
+        #[cfg(all(target_os = "linux", feature = "control"))]
+        let mut inspectors = Vec::new();
         for mut shard in shards {
             shard.shard.set_source_pool(&self.sources)?;
             if self.any_address {
@@ -674,6 +676,10 @@ impl StackBuilder {
             let mailbox = Arc::new(Mailbox::new(shard.waker.clone(), names, ways));
             let stack_port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
             mailboxes.push(mailbox);
+            #[cfg(all(target_os = "linux", feature = "control"))]
+            if self.control.is_some() {
+                inspectors.push(Arc::new(shard.inspector()) as Arc<dyn whimbrel_io::Inspect>);
+            }
             workers.push(shard.worker(stack_port));
         }
         if let Some(queues) = &self.packet_queues {
@@ -694,7 +700,7 @@ impl StackBuilder {
         let stack = Stack::new(mailboxes.into(), self.addresses, self.tunables, habits);
         #[cfg(all(target_os = "linux", feature = "control"))]
         if let Some(place) = self.control {
-            stack.serve_control(&place)?;
+            stack.serve_control(&place, inspectors)?;
         }
         Ok((stack, shutdown))
     }

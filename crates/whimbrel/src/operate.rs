@@ -6,30 +6,28 @@ use std::sync::Arc;
 
 use whimbrel_io::Inspect;
 use whimbrel_io::control::{ControlError, ControlHost, ControlInfo, ControlPlace, ControlServer};
-use whimbrel_io::inspect::Inspection;
 
 use crate::Stack;
-use crate::mailbox::{Mailbox, Request};
 
-impl Inspect for Mailbox {
-    fn inspect(&self, call: Inspection) {
-        self.ask(Request::Inspect(Box::new(move |shard, _| call(shard))));
+#[cfg(feature = "metrics")]
+impl Inspect for crate::mailbox::Mailbox {
+    fn inspect(&self, call: whimbrel_io::inspect::Inspection) {
+        self.ask(crate::mailbox::Request::Inspect(Box::new(move |shard, _| call(shard))));
     }
 }
 
 impl Stack {
-    /// Serves a control socket under the name of the program.
-    pub(crate) fn serve_control(&self, place: &ControlPlace) -> Result<(), ControlError> {
+    /// Serves a control socket under the name of the program, for the shards of these workers.
+    pub(crate) fn serve_control(
+        &self,
+        place: &ControlPlace,
+        shards: Vec<Arc<dyn Inspect>>,
+    ) -> Result<(), ControlError> {
         let program = std::env::current_exe().ok();
         let name = program.as_ref().and_then(|path| path.file_name()).unwrap_or_default();
         let info = ControlInfo::new(name.to_string_lossy());
-        self.keep_control(ControlServer::start(place, info, vec![self.control_host()])?);
+        self.keep_control(ControlServer::start(place, info, vec![ControlHost::new(shards)])?);
         Ok(())
-    }
-
-    fn control_host(&self) -> ControlHost {
-        let shard = |mailbox: &Arc<Mailbox>| Arc::clone(mailbox) as Arc<dyn Inspect>;
-        ControlHost::new(self.mailboxes().iter().map(shard).collect())
     }
 
     /// Returns counters, states, memory and round trips as OpenMetrics 1.0 text, for a program's own
@@ -47,7 +45,8 @@ impl Stack {
     #[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
     pub async fn metrics(&self) -> io::Result<String> {
         let (sender, text) = tokio::sync::oneshot::channel();
-        let hosts = vec![self.control_host()];
+        let shards = self.mailboxes().iter().map(|it| Arc::clone(it) as Arc<dyn Inspect>);
+        let hosts = vec![ControlHost::new(shards.collect())];
         let scrape = move || {
             let text = whimbrel_io::metrics::text(&hosts).map_err(io::Error::other);
             // The caller may have gone.

@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whimbrel_base::Foreign;
@@ -20,6 +22,15 @@ pub(crate) struct HostOption {
     /// The host, of a process that has both in memory: client or server.
     #[arg(long, value_name = "HOST", value_parser = ["client", "server"])]
     pub(crate) host: Option<String>,
+}
+
+/// Frames of a capture by a control socket.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct CaptureCounts {
+    pub(crate) frames: u64,
+    /// Frames left out because this process was slow.
+    pub(crate) dropped: u64,
+    pub(crate) has_process_ended: bool,
 }
 
 /// A connection to the control socket of a process.
@@ -117,6 +128,41 @@ impl Attached {
         }
     }
 
+    /// Captures frames until the process ends the capture or itself, or `must_end` does. Calls `each` with each
+    /// piece of pcapng, the first of which is the header.
+    pub(crate) fn capture(
+        &mut self,
+        params: Value,
+        must_end: impl Fn(&UnixStream) -> Result<bool, Failure>,
+        mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<CaptureCounts, Failure> {
+        self.send("pcap", params)?;
+        let (mut counts, mut is_ending) = (CaptureCounts::default(), false);
+        loop {
+            let is_read = self.lines.buffer().contains(&b'\n');
+            if !is_ending && !is_read && must_end(&self.stream)? {
+                // Any request ends a capture.
+                self.send("hello", json!({}))?;
+                is_ending = true;
+            }
+            let answer = match self.line() {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    counts.has_process_ended = true;
+                    return Ok(counts);
+                }
+                line => Self::whole(line.map_err(|error| lost(self.pid, &error))?)?,
+            };
+            let last = &answer["done"];
+            let figures = if last.is_object() { last } else { &answer };
+            counts.frames = figures["frames"].as_u64().unwrap_or(0);
+            counts.dropped = figures["dropped"].as_u64().unwrap_or(0);
+            match answer["pcapng"].as_str() {
+                None => return Ok(counts),
+                Some(text) => each(&BASE64_STANDARD.decode(text).map_err(Failure::run)?)?,
+            }
+        }
+    }
+
     fn send(&mut self, method: &str, mut params: Value) -> Result<(), Failure> {
         if let (Some(host), Value::Object(params)) = (&self.host, &mut params) {
             params.insert("host".into(), host.clone().into());
@@ -126,7 +172,11 @@ impl Attached {
     }
 
     fn answer(&mut self) -> Result<Value, Failure> {
-        let answer = self.line().map_err(|error| lost(self.pid, &error))?;
+        Self::whole(self.line().map_err(|error| lost(self.pid, &error))?)
+    }
+
+    /// Fails if the answer is an error.
+    fn whole(answer: Value) -> Result<Value, Failure> {
         match answer["error"]["message"].as_str() {
             Some(message) => Err(Failure::run(Foreign::new(message.as_bytes()))),
             None => Ok(answer),

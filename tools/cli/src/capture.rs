@@ -121,7 +121,7 @@ impl CaptureOutcome {
 }
 
 /// A likely cause.
-fn hint(error: &io::Error) -> &'static str {
+pub(crate) fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; is the disk full?",
         io::ErrorKind::BrokenPipe => "; its reader has closed it",
@@ -227,7 +227,7 @@ pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
 }
 
 /// The files behind the first, of which all but the newest `files` go; none if 0.
-fn successors(
+pub(crate) fn successors(
     path: PathBuf,
     files: u64,
 ) -> impl FnMut() -> io::Result<Box<dyn Write + Send>> + Send {
@@ -248,7 +248,7 @@ fn successors(
 }
 
 /// `whim0_00002.pcapng`: names that sort as they were written.
-fn numbered(path: &Path, number: u64) -> PathBuf {
+pub(crate) fn numbered(path: &Path, number: u64) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("_{number:05}"));
     match path.extension() {

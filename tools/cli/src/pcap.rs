@@ -1,7 +1,6 @@
 //! `whimbrel pcap`: a host that listens nowhere, and a capture of all that passes it.
 //!
-//! It gets frames from its own wire. Frames of other processes' stacks are not visible without their
-//! help.
+//! It gets frames from its own wire, or with `--pid` those of a running stack, by its control socket.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -15,8 +14,10 @@ use whimbrel_io::{
     Activity, Clock, DuplicateAddressDetection, Port, ShardThreads, StackConfig, StackShard,
     StackWorker, Stop, Tap, WireSpec, Worker, entropy, stack,
 };
+use whimbrel_link::filter::Filter;
 use whimbrel_stack::Shard;
 
+use crate::attach::HostOption;
 use crate::capture::{self, CapturePlan, Place, Rotate};
 use crate::failure::Failure;
 use crate::quantity::{self, thousands};
@@ -25,12 +26,21 @@ use crate::rules::RuleOptions;
 use crate::wrap::wrap;
 use crate::{streams, wires};
 
+mod running;
+
 /// The command line of `whimbrel pcap`, as it was typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The wire.
-    #[arg(short, long, value_name = "SPEC", help = wires::FOR_CAPTURES)]
-    wire: String,
+    #[arg(short, long, value_name = "SPEC", help = wires::FOR_CAPTURES, required_unless_present = "pid")]
+    wire: Option<String>,
+    /// Capture what a running whimbrel receives and sends, by its control socket: the process by its
+    /// number, its command or the path of its socket. It never waits for this command: it drops and
+    /// counts packets that this is too slow for.
+    #[arg(long, value_name = "PROCESS", conflicts_with_all = ["wire", "RuleOptions"])]
+    pid: Option<String>,
+    #[command(flatten)]
+    host: HostOption,
     /// Write to this file (-: standard output).
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -70,6 +80,9 @@ struct PcapPlan {
 
 /// Captures until a signal or a limit ends it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(process) = &arguments.pid {
+        return running::run(process, arguments);
+    }
     let plan = plan(arguments)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
@@ -82,7 +95,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
-    let wire: WireSpec = arguments.wire.parse().map_err(|it| Failure::usage("--wire", it))?;
+    if arguments.host.host.is_some() {
+        return Err(Failure::usage("--host", "is for --pid: a wire has one host here"));
+    }
+    let typed = arguments.wire.clone().unwrap_or_default();
+    let wire: WireSpec = typed.parse().map_err(|it| Failure::usage("--wire", it))?;
     if wire.is_kernel() || wire.mem_link().is_some() {
         return Err(Failure::usage("--wire", wires::NOTHING_TO_CAPTURE));
     }
@@ -90,6 +107,33 @@ fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
         let text = format!("each of the {} queues counts separately: use one queue", wire.queues());
         return Err(Failure::usage("--count", text));
     }
+    let place = place(arguments)?;
+    let everything = CapturePlan::new(place);
+    Ok(PcapPlan {
+        capture: CapturePlan {
+            snap: arguments.snap.unwrap_or(everything.snap),
+            rotate: arguments.ring,
+            filter: filter(arguments)?,
+            most: arguments.count.unwrap_or(everything.most),
+            option: OUTPUT,
+            ..everything
+        },
+        wire,
+        typed,
+        lasts: arguments.autostop,
+        rules: arguments.rules.rules(&[])?,
+    })
+}
+
+/// The packets to capture, if not all.
+fn filter(arguments: &Arguments) -> Result<Option<Filter>, Failure> {
+    let filter = (!arguments.filter.is_empty()).then(|| arguments.filter.join(" "));
+    let filter = filter.map(|text| text.parse().map_err(|it| Failure::usage("FILTER", it)));
+    filter.transpose()
+}
+
+/// Destination of the capture.
+fn place(arguments: &Arguments) -> Result<Place, Failure> {
     let place = match arguments.output.to_str() {
         Some("-") => Place::Output,
         _ => Place::File(arguments.output.clone()),
@@ -102,23 +146,7 @@ fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
                     -r -";
         return Err(Failure::usage(OUTPUT, text));
     }
-    let filter = (!arguments.filter.is_empty()).then(|| arguments.filter.join(" "));
-    let filter = filter.map(|text| text.parse().map_err(|it| Failure::usage("FILTER", it)));
-    let everything = CapturePlan::new(place);
-    Ok(PcapPlan {
-        capture: CapturePlan {
-            snap: arguments.snap.unwrap_or(everything.snap),
-            rotate: arguments.ring,
-            filter: filter.transpose()?,
-            most: arguments.count.unwrap_or(everything.most),
-            option: OUTPUT,
-            ..everything
-        },
-        wire,
-        typed: arguments.wire.clone(),
-        lasts: arguments.autostop,
-        rules: arguments.rules.rules(&[])?,
-    })
+    Ok(place)
 }
 
 /// Drives a shard of a host at each queue of the wire, until `stop` is set. Returns the summary.

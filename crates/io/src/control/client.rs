@@ -64,6 +64,9 @@ fn converse(
                 return writer.flush();
             }
             Line::Whole(line) => match Request::parse(&line) {
+                Ok(request) if request.method == "pcap" => {
+                    service.capture(&request, &reader, writer, stop)?;
+                }
                 Ok(request) => service.answer(&request, writer)?,
                 Err(error) => writer.line(&error)?,
             },

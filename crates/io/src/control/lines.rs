@@ -54,6 +54,17 @@ impl<'s> LineReader<'s> {
         }
     }
 
+    /// Waits for at most this time. Returns true once the client has sent something or has left, or `stop` is
+    /// set.
+    pub(super) fn wait(&self, stop: &Stop, time: Duration) -> io::Result<bool> {
+        if !self.held.is_empty() {
+            return Ok(true);
+        }
+        let mut fds = [PollFd::new(self.stream, Interest::Read), PollFd::new(stop, Interest::Read)];
+        ppoll(&mut fds, Some(time))?;
+        Ok(fds.iter().any(|fd| fd.is_readable() || fd.is_broken()))
+    }
+
     fn read(&mut self, stop: &Stop) -> io::Result<usize> {
         let mut fds = [PollFd::new(self.stream, Interest::Read), PollFd::new(stop, Interest::Read)];
         ppoll(&mut fds, None)?;

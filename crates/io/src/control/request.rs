@@ -94,6 +94,17 @@ impl Request {
         })
     }
 
+    /// A number from 1 on, if it was given.
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        match self.params.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match value.as_u64() {
+                Some(number @ 1..) => Ok(Some(number)),
+                _ => Err(bad_param(&format!("{name} is no whole number from 1 on"))),
+            },
+        }
+    }
+
     /// A list of texts, if it was given.
     pub(super) fn list(&self, name: &str) -> Result<Option<Vec<&str>>, Refusal> {
         let refused = || bad_param(&format!("{name} is no list of texts"));

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use whimbrel_wire::Flow;
 
 use super::ask::ask;
-use super::lines::LineWriter;
+use super::lines::{LineReader, LineWriter};
 use super::request::{Refusal, Request};
 use super::settings::Settings;
-use super::{ControlHost, ControlInfo, extend, figures, listing};
+use super::{ControlHost, ControlInfo, extend, figures, frames, listing};
+use crate::Stop;
 
 /// The hosts of the process, and what was changed on them.
 #[derive(Debug)]
@@ -62,6 +63,22 @@ impl Service {
             Err(refusal) => refusal.answer(&request.id),
         };
         writer.line(&answer)
+    }
+
+    /// Answers a request for frames, until the client sends another one.
+    pub(super) fn capture(
+        &self,
+        request: &Request,
+        reader: &LineReader<'_>,
+        writer: &mut LineWriter<'_>,
+        stop: &Stop,
+    ) -> io::Result<()> {
+        match self.host(request) {
+            Err(refusal) => writer.line(&refusal.answer(&request.id)),
+            Ok((_, host)) => {
+                frames::answer(request, host, &self.info.command, reader, writer, stop)
+            }
+        }
     }
 
     /// The host that a request names by its parameter `host`, and its number.
@@ -126,4 +143,4 @@ impl Service {
 }
 
 const SCHEMA: &str = "whimbrel.control/1";
-const METHODS: &[&str] = &["hello", "ss", "close", "counters", "summary", "sysctl"];
+const METHODS: &[&str] = &["hello", "ss", "close", "counters", "summary", "sysctl", "pcap"];

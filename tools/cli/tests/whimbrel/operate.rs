@@ -227,3 +227,71 @@ fn metrics_of_a_running_load_equal_nstat() {
     let (code, error) = world.refused("load -n 1 --metrics nonsense");
     assert!(code == Some(2) && error.contains("use PORT, or ADDR:PORT"), "{error}");
 }
+
+#[test]
+fn frames_of_a_running_load_are_captured_with_comments() {
+    let mut world = World::new("operate-pcap");
+    let pid = world.start("load -z 1h -c 5 --no-tui");
+    let file = world.folder.join("some.pcapng");
+    let capture = |words: &str| {
+        let output = world.command(words).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{words}: {told}");
+        (fs::read(&file).unwrap_or_default(), told)
+    };
+    let to = format!("pcap --pid {pid} --host server -o {}", file.display());
+    let (frames, told) = capture(&format!("{to} -c 200 -a duration:60"));
+    assert!(told.starts_with("200 frames captured"), "{told}");
+    assert_eq!(blocks(&frames), 200);
+    assert!(frames.windows(7).any(|it| it == b"state: "), "no comment");
+    let (frames, told) = capture(&format!("{to} -a duration:100ms tcp port 81"));
+    assert!(told.starts_with("0 frames captured") && blocks(&frames) == 0, "{told}");
+    // Two capture at once, and one of them begins another file.
+    let ring = world.folder.join("ring.pcapng");
+    let other =
+        format!("pcap --pid load --host client -c 300 -b filesize:4k -o {}", ring.display());
+    let mut other = Running::start(&mut world.command(&other));
+    capture(&format!("{to} -c 100"));
+    other.wait();
+    assert!(blocks(&fs::read(world.folder.join("ring_00002.pcapng")).unwrap()) > 0);
+    let output = world.command("pcap --pid load --host server -c 3 -s 60").output().unwrap();
+    assert_eq!(blocks(&output.stdout), 3);
+    for (words, code, why) in [
+        ("pcap --pid load --host server -o x.pcapng port", 2, "FILTER"),
+        ("pcap --pid load -o x.pcapng", 1, "client or server"),
+        ("pcap --pid nosuch -o x.pcapng", 1, "nosuch: no process"),
+        ("pcap --pid load --host server -S isn=host-wide -o x.pcapng", 2, "cannot be used with"),
+        ("pcap --host client -w unix:a,addr=10.0.0.1/24 -o x.pcapng", 2, "--pid"),
+    ] {
+        let (found, error) = world.refused(words);
+        assert!(found == Some(code) && error.contains(why), "{words}: {found:?} {error}");
+    }
+}
+
+#[test]
+fn capture_ends_with_the_process_and_says_so() {
+    let mut world = World::new("operate-pcap-end");
+    let pid = world.start("load -z 1h -c 2 --no-tui");
+    let file = world.folder.join("some.pcapng");
+    let words = format!("pcap --pid {pid} --host client -o {}", file.display());
+    let capture = Running::start(&mut world.command(&words));
+    let is_written = || fs::metadata(&file).is_ok_and(|file| file.len() > 4_096);
+    await_that("frames in the file", is_written);
+    world.runs[0].signal(Signal::KILL);
+    let error = String::from_utf8_lossy(&capture.output().stderr).into_owned();
+    assert!(error.contains("has ended, and the capture"), "{error}");
+    assert!(blocks(&fs::read(&file).unwrap()) > 0);
+}
+
+/// Frames in a capture, all of whose blocks are whole.
+fn blocks(mut pcapng: &[u8]) -> usize {
+    let mut frames = 0;
+    while let Some(head) = pcapng.first_chunk::<8>() {
+        let [kind, len] =
+            [&head[..4], &head[4..]].map(|it| u32::from_le_bytes(it.try_into().unwrap()));
+        frames += usize::from(kind == 6);
+        pcapng = pcapng.get(len as usize..).expect("a whole block");
+    }
+    assert!(pcapng.is_empty());
+    frames
+}
