@@ -40,4 +40,4 @@ pub(crate) fn in_a_namespace(name: &str, needs: &[&str], inside: fn()) {
 /// Far more than any of them takes.
 const LIMIT: Duration = Duration::from_secs(200);
 /// Set in the process that is in the namespace.
-const INSIDE: &str = "WHIMBREL_INSIDE_NAMESPACE";
+pub(crate) const INSIDE: &str = "WHIMBREL_INSIDE_NAMESPACE";

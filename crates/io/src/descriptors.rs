@@ -1,6 +1,8 @@
 //! Limits on the descriptors that this process may have open.
 
 use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys::limits;
 
@@ -20,6 +22,16 @@ pub fn raise_limit() -> io::Result<u64> {
 /// limit).
 pub fn limit() -> io::Result<u64> {
     limits::of_descriptors().map(|(soft, _)| soft)
+}
+
+/// Takes ownership of descriptors that the service manager passed to this process at its start, such as
+/// those of socket units (sd_listen_fds(3)), and keeps them from children. Returns none at a second call.
+pub fn take_passed(passed: impl IntoIterator<Item = i32>) -> io::Result<Vec<OwnedFd>> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return Ok(Vec::new());
+    }
+    passed.into_iter().map(limits::take_passed).collect()
 }
 
 /// True if a call failed because this process (`EMFILE`) or the machine (`ENFILE`) has no

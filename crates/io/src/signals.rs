@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use signal_hook::SigId;
@@ -23,24 +23,43 @@ use crate::sys::signal::{FirstSignal, end_at_second, is_ignored};
 pub struct Signals {
     registered: Vec<SigId>,
     first: Arc<FirstSignal>,
+    /// The last signal, or 0.
+    number: Arc<AtomicUsize>,
 }
 
 impl Signals {
     /// Makes the signals set `stop`.
     pub fn install(stop: &Stop) -> io::Result<Self> {
+        Self::install_these(stop, &[SIGHUP, SIGTERM, SIGINT])
+    }
+
+    /// Makes SIGINT and SIGTERM set `stop`, and leaves SIGHUP to [`KeptSignals`].
+    pub fn install_without_hangup(stop: &Stop) -> io::Result<Self> {
+        Self::install_these(stop, &[SIGTERM, SIGINT])
+    }
+
+    fn install_these(stop: &Stop, list: &[i32]) -> io::Result<Self> {
         let first = Arc::new(FirstSignal::new(stop.writer()?));
-        let mut signals = Self { registered: Vec::with_capacity(6), first: Arc::clone(&first) };
+        let number = Arc::<AtomicUsize>::default();
+        let mut signals = Self { registered: Vec::new(), first: Arc::clone(&first), number };
         // SIGINT last: a process that is seen to handle it (`SigCgt` in /proc) handles all of them.
-        for signal in [SIGHUP, SIGTERM, SIGINT] {
+        for signal in list.iter().copied() {
             if signal == SIGHUP && is_ignored(signal)? {
                 continue;
             }
+            let number = Arc::clone(&signals.number);
+            signals.registered.push(flag::register_usize(signal, number, signal as usize)?);
             // The flag is set before the sleepers wake.
             signals.registered.push(flag::register(signal, stop.flag())?);
             let first = Arc::clone(&first);
             signals.registered.push(end_at_second(signal, first, MEANT_TWICE)?);
         }
         Ok(signals)
+    }
+
+    /// True if the last of them was SIGTERM.
+    pub fn are_termination(&self) -> bool {
+        self.number.load(Ordering::Relaxed) == SIGTERM as usize
     }
 
     /// True if one of them has arrived.
@@ -155,6 +174,8 @@ impl Drop for KeptSignals {
     }
 }
 
+/// The signal of a hangup, which asks services to reload.
+pub const HANGUP: i32 = SIGHUP;
 /// Least delay after which a signal counts as a second one: `timeout` sends one to the program and
 /// to its group, within microseconds.
 pub const MEANT_TWICE: Duration = Duration::from_millis(200);

@@ -226,6 +226,14 @@ pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(BUFFER, File::create(path)?))
 }
 
+/// The standard output as the place of a capture.
+pub(crate) fn standard_output() -> Box<dyn Write + Send> {
+    Box::new(io::stdout())
+}
+
+/// Opens one file of a capture after another.
+pub(crate) type Successors = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
+
 /// The files behind the first, of which all but the newest `files` go; none if 0.
 pub(crate) fn successors(
     path: PathBuf,

@@ -4,6 +4,7 @@
 //! over a device, or the kernel.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use whimbrel_apps::{Model, Part, Transport};
@@ -215,10 +216,18 @@ fn clients<J: Job, T: Transport>(job: &J, of: u32, target: Endpoint) -> Vec<J::C
 pub(crate) fn measure<O>(
     run: impl FnOnce(&Stop) -> Result<FinishedRun<O>, Failure>,
 ) -> Result<FinishedRun<O>, Failure> {
+    measure_until(Signals::install, |stop, _| run(stop))
+}
+
+/// Runs work that the signals of `install` end, and measures the processor time.
+pub(crate) fn measure_until<O>(
+    install: impl FnOnce(&Stop) -> io::Result<Signals>,
+    run: impl FnOnce(&Stop, &Signals) -> Result<FinishedRun<O>, Failure>,
+) -> Result<FinishedRun<O>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
-    let signals = Signals::install(&stop).map_err(Failure::run)?;
+    let signals = install(&stop).map_err(Failure::run)?;
     let (began, before, counters) = (Clock::start(), cpu_time(), proc::counters());
-    let mut ran = run(&stop)?;
+    let mut ran = run(&stop, &signals)?;
     ran.is_interrupted = signals.have_come();
     ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
         let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };

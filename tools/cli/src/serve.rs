@@ -74,6 +74,10 @@ pub(crate) struct Arguments {
     /// End each connection after this many requests, by Connection: close in the last response.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX), conflicts_with_all = ["RoleOptions", "h2c", "keepalive"])]
     requests_per_connection: Option<u64>,
+    /// After SIGTERM, wait this long for connections to end: each with its next response, by Connection:
+    /// close or GOAWAY; those between requests after a second. A second signal ends at once.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantity::duration)]
+    drain: std::time::Duration,
     /// The side that closes first, and so holds the TIME-WAIT [default: server for HTTP, client for
     /// --echo and similar services].
     #[arg(long, value_enum, value_name = "WHO")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use whimbrel_io::signals::StatusRequest;
+use whimbrel_io::signals::Signals;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, Device, StackShard, Steered, Stop};
 use whimbrel_stack::{ListenerId, Shard};
@@ -19,20 +19,25 @@ mod access_log;
 mod answers;
 mod closing;
 mod content;
+mod draining;
 mod files;
 mod h2;
 mod json;
 mod kernel;
+mod notify;
+mod passed;
 mod plan;
 mod port;
 mod report;
 mod server;
+mod supervision;
 mod totals;
 
 use access_log::AccessLog;
 pub(crate) use access_log::is_standard_output;
 use answers::ShardAnswers;
 use closing::Closing;
+use draining::Draining;
 pub(crate) use plan::{
     BACKLOG, ContentPlan, DEFAULT_WIRE, NETSERVER, OtherServer, Protocol, ServePlan, SitePlan,
     Uploads, check_wire, default_wire, listen,
@@ -41,6 +46,7 @@ use port::{Place, ServePort};
 use report::ServeReporter;
 pub(crate) use report::left_over;
 use server::Server;
+use supervision::Supervision;
 use totals::{ShardTotals, Totals};
 
 /// Serves for `crr` or `bulk` until interrupted.
@@ -64,8 +70,8 @@ struct ServeControl<'s> {
     report: ServeReporter,
     stop: &'s Stop,
     clock: Clock,
-    /// Asks how it is.
-    question: &'s StatusRequest,
+    supervision: &'s mut Supervision,
+    signals: &'s Signals,
 }
 
 /// The result of a server.
@@ -88,18 +94,23 @@ pub(crate) fn start(mut plan: ServePlan, mut reporter: Reporter) -> Result<(), F
     }
     plan.log = plan.access_log.as_deref().map(AccessLog::open).transpose()?;
     let report = ServeReporter::new(reporter);
-    let question = StatusRequest::install().map_err(Failure::run)?;
-    let ran = drive::measure(|stop| serve_wire(&plan, report, stop, &question))?;
+    let mut supervision = Supervision::install()?;
+    let install = match supervision.manager.is_there() {
+        true => Signals::install_without_hangup,
+        false => Signals::install,
+    };
+    let ran = drive::measure_until(install, |stop, signals| {
+        let clock = Clock::start();
+        let supervision = &mut supervision;
+        serve_wire(&plan, ServeControl { report, stop, clock, supervision, signals })
+    })?;
     ServeReporter::conclude(&plan, ran)
 }
 
 fn serve_wire(
     plan: &ServePlan,
-    report: ServeReporter,
-    stop: &Stop,
-    question: &StatusRequest,
+    reporter: ServeControl<'_>,
 ) -> Result<FinishedRun<Served>, Failure> {
-    let reporter = ServeControl { report, stop, clock: Clock::start(), question };
     match plan.setup.wire.is_kernel() {
         true => kernel::serve(plan, reporter),
         false => serve(plan, reporter),
@@ -108,7 +119,7 @@ fn serve_wire(
 
 /// Serves at each queue of the wire until it is stopped, then lets everything go.
 fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<FinishedRun<Served>, Failure> {
-    let ServeControl { mut report, stop, clock, question } = reporter;
+    let ServeControl { mut report, stop, clock, supervision, signals } = reporter;
     let mut stack = plan.setup.open(clock, stop, plan.group)?;
     let _control = plan.setup.control.serve(&plan.setup.rules, &mut stack)?;
     let shard_totals = Arc::new(ShardTotals::new(stack.len()));
@@ -123,14 +134,20 @@ fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<FinishedRun<Ser
         shards.push(ServedShard { place: place(shard.number), shard, listeners });
     }
     report.begin(plan, &headline);
+    supervision.manager.ready();
     if let Some(first) = shards.first_mut() {
         first.place.report = Some(report);
     }
     let threads = plan.setup.threads(stop);
     let ended = threads.run(
         shards,
-        |shard| shard.serve(plan, stop),
-        || answers.stay(question, stop, &awake, clock),
+        |shard| shard.serve(plan, stop, signals),
+        || {
+            let ended = answers.stay(supervision, stop, &awake, clock);
+            let drains = plan.drains(signals);
+            supervision.manager.stopping(if drains { "draining" } else { "ending" });
+            ended
+        },
     )?;
     let mut steering = SteeringCounters::default();
     ended.iter().for_each(|shard| steering += shard.device.steering());
@@ -172,12 +189,21 @@ struct Ended {
 
 impl ServedShard {
     /// Serves on this thread until it is stopped, then lets everything go.
-    fn serve(self, plan: &ServePlan, stop: &Stop) -> Result<Ended, Failure> {
+    fn serve(self, plan: &ServePlan, stop: &Stop, signals: &Signals) -> Result<Ended, Failure> {
         let Self { shard, listeners, place } = self;
         let (clock, port) =
             (shard.clock, ServePort::new(Server::open(plan)?, listeners.clone(), place));
         let mut worker = shard.worker(port);
         worker.run(stop)?;
+        if plan.drains(signals) {
+            let drained = Stop::new().map_err(Failure::run)?;
+            let (now, open) = (clock.now(), listeners.clone());
+            let mut draining = worker.with_port(|shard, port| {
+                Draining::new(port, shard, open, [now, now + plan.drain], drained.clone())
+            });
+            draining.run(&drained)?;
+            worker = draining.with_port(|_, draining| draining.served);
+        }
 
         let released = Stop::new().map_err(Failure::run)?;
         let mut worker = worker.with_port(|shard, mut port| {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{SocketAddr, SocketAddrV6};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ pub struct KernelSockets {
     epoll: Epoll,
     entries: Vec<Entry>,
     free: Vec<u32>,
-    listeners: Vec<Socket>,
+    /// Those that were closed keep their place.
+    listeners: Vec<Option<Socket>>,
     ready: VecDeque<KernelEvent>,
     buffer: ReadBuffer,
     shortage: Shortage,
@@ -145,13 +146,40 @@ impl KernelSockets {
         self.listen_on(socket, at, backlog)
     }
 
+    /// Takes over a socket that listens already, such as one of a socket unit. Returns its local endpoint.
+    ///
+    /// # Errors
+    ///
+    /// It is no listening TCP socket, or the kernel has no memory for it.
+    pub fn adopt_listener(&mut self, socket: OwnedFd) -> io::Result<Endpoint> {
+        let socket = Socket::from(socket);
+        let refused = |text| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        match (socket.local_addr()?.as_socket(), socket.r#type()?) {
+            (Some(_), Type::STREAM) if socket.is_listener()? => {}
+            (Some(_), Type::STREAM) => return refused("a passed socket does not listen"),
+            _ => return refused("a passed descriptor is no TCP socket"),
+        }
+        socket.set_nonblocking(true)?;
+        self.add_listener(socket)
+    }
+
+    /// Ends all listeners. Connections that were not accepted are reset, unless another process has the same
+    /// socket.
+    pub fn close_listeners(&mut self) {
+        self.listeners.iter_mut().for_each(|listener| *listener = None);
+    }
+
     fn listen_on(&mut self, socket: Socket, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         socket.set_reuse_address(true)?;
         socket.bind(&address(at))?;
         socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        self.add_listener(socket)
+    }
+
+    fn add_listener(&mut self, socket: Socket) -> io::Result<Endpoint> {
         self.epoll.add(socket.as_fd(), LISTENER | self.listeners.len() as u64)?;
         let local = socket.local_addr()?.as_socket();
-        self.listeners.push(socket);
+        self.listeners.push(Some(socket));
         local.map(Endpoint::from).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
@@ -205,7 +233,8 @@ impl KernelSockets {
     }
 
     fn accept_now(&mut self, KernelListener(listener): KernelListener) -> io::Result<SocketId> {
-        let listener = self.listeners.get(listener as usize).ok_or_else(stale)?;
+        let listener =
+            self.listeners.get(listener as usize).and_then(Option::as_ref).ok_or_else(stale)?;
         let (socket, _) = loop {
             match listener.accept() {
                 // The peer has gone before its turn: others may wait behind it.

@@ -1,6 +1,7 @@
 //! getrlimit(2) and setrlimit(2) for descriptors, and geteuid(2).
 
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use super::check;
 
@@ -29,4 +30,12 @@ pub(crate) fn set_of_descriptors(soft: u64, hard: u64) -> io::Result<()> {
 /// True if a call failed because this process, or the machine, has no descriptor left.
 pub(crate) fn are_used_up(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+/// Takes ownership of a descriptor that was open when this process began. The caller calls this once for each.
+pub(crate) fn take_passed(fd: i32) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl changes a flag of the descriptor, or fails if there is none.
+    check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    // SAFETY: it is open, and nothing in this process has opened it: its parent has passed it on.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -88,7 +88,7 @@ fn wrong_parameters_of_a_capture_are_refused() {
 }
 
 #[test]
-fn client_that_reads_no_frames_loses_its_stream_and_the_stack_its_capture() {
+fn client_that_reads_no_frames_loses_its_stream() {
     let world = World::new();
     let mut control = Control::new(&world.path());
     begin(&mut control, json!({}));

@@ -8,7 +8,7 @@ use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
 
 use super::connection::{Client, Connection, Step};
-use super::{ExchangeLog, HttpDate, Limits, ServerSettings, Site, Status};
+use super::{ExchangeLog, HttpDate, KeepAlive, Limits, ServerSettings, Site, Status};
 use crate::Statistics;
 use crate::effort::TurnBudget;
 use crate::idle::IdleList;
@@ -147,6 +147,21 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     /// Handles up to `budget` events and tasks. Returns true if there are more.
     pub fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         self.serve(net, now, budget)
+    }
+
+    /// Begins to drain: each response from now on ends its connection (`Connection: close`).
+    pub fn drain(&mut self) {
+        self.terms.limits.keep_alive = KeepAlive::Never;
+    }
+
+    /// Closes the connections between requests.
+    pub fn close_idle(&mut self, net: &mut T) {
+        for place in 0..self.connections.places() {
+            let Some((id, slot)) = self.connections.at_place(place) else { continue };
+            if slot.pending.is_empty() && slot.connection.is_idle() {
+                self.release(net, id, CloseMode::Close);
+            }
+        }
     }
 
     /// Closes all connections: those between requests are closed, the others reset.

@@ -1,7 +1,7 @@
 //! The kernel's sockets as a transport of applications.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,6 +38,16 @@ impl KernelNet {
     /// Listens at an address, and returns it with the port that was taken.
     pub(crate) fn listen(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         self.sockets.listen(at, backlog)
+    }
+
+    /// Takes over a socket that listens already.
+    pub(crate) fn adopt_listener(&mut self, socket: OwnedFd) -> io::Result<Endpoint> {
+        self.sockets.adopt_listener(socket)
+    }
+
+    /// Ends all listeners.
+    pub(crate) fn close_listeners(&mut self) {
+        self.sockets.close_listeners();
     }
 
     /// Listens at an address that others share, if each of them does it by this function.

@@ -11,7 +11,9 @@ use whimbrel_io::{Clock, Stop, text};
 
 use super::{Arguments, OUTPUT, filter, place};
 use crate::attach::{Attached, CaptureCounts};
-use crate::capture::{Place, Rotate, create, hint, numbered, successors};
+use crate::capture::{
+    Place, Rotate, Successors, create, hint, numbered, standard_output, successors,
+};
 use crate::failure::Failure;
 use crate::quantity::thousands;
 use crate::streams;
@@ -65,7 +67,7 @@ struct Files {
     place: Place,
     rotate: Option<Rotate>,
     /// Opens the next file.
-    next: Option<Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>>>>,
+    next: Option<Successors>,
     out: Option<Box<dyn Write + Send>>,
     /// The first piece, with which each file begins.
     header: Vec<u8>,
@@ -107,7 +109,7 @@ impl Files {
 
     fn open(&mut self) -> io::Result<Box<dyn Write + Send>> {
         let path = match &self.place {
-            Place::Output => return Ok(Box::new(io::stdout())),
+            Place::Output => return Ok(standard_output()),
             Place::File(path) => path,
         };
         let Some(Rotate { files, .. }) = self.rotate else { return Ok(Box::new(create(path)?)) };

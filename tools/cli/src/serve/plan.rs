@@ -54,6 +54,7 @@ fn over(wire: &str, arguments: &Arguments) -> Result<ServePlan, Failure> {
         fast_open: arguments.fastopen.unwrap_or(0),
         content,
         limits: Limits { held, ..limits(arguments) },
+        drain: arguments.drain,
         pace,
         access_log: access_log(arguments)?,
         log: None,

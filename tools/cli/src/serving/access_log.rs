@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -51,6 +51,8 @@ struct State {
     /// Number of lines being written.
     on_their_way: u64,
     counted: LogLines,
+    /// The writer is to open the file again, by its path.
+    reopens: bool,
     /// The writer is to end.
     ends: bool,
     /// The writer has ended.
@@ -61,29 +63,36 @@ impl AccessLog {
     /// Opens the log of this file, which is appended to, or with `-` of the standard output.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new(STANDARD_OUTPUT) {
-            return Ok(Self::begin(io::stdout(), "the standard output".into()));
+            return Ok(Self::begin(io::stdout(), "the standard output".into(), None));
         }
-        let file = OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
+        let file = append(path).map_err(|error| {
             let path = text::path(path);
             Failure::run(format!("--access-log {path}: {error}; use a file that can be written"))
         })?;
-        Ok(Self::begin(file, text::path(path).to_string()))
+        Ok(Self::begin(file, text::path(path).to_string(), Some(path.to_owned())))
     }
 
-    /// A log that is written to `out`, which has this name.
-    fn begin(out: impl Write + Send + 'static, name: String) -> Self {
+    /// A log that is written to `out`, which has this name, and this path if it is a file.
+    fn begin(out: impl Write + Send + 'static, name: String, path: Option<PathBuf>) -> Self {
         let state = State { waiting: Vec::with_capacity(ROOM), ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        let writer = Writer { shared: Arc::clone(&shared), name, complained: false };
+        let writer = Writer { shared: Arc::clone(&shared), name, path, complained: false };
         // Without the thread all lines count as lost.
-        let _detached =
-            thread::Builder::new().name("access-log".into()).spawn(move || writer.run(out));
+        let _detached = thread::Builder::new()
+            .name("access-log".into())
+            .spawn(move || writer.run(Box::new(out)));
         Self(shared)
     }
 
     /// Number of written and of lost lines so far.
     pub(crate) fn counted(&self) -> LogLines {
         self.0.lock().counted
+    }
+
+    /// Opens the file again, by its path: another program has renamed it. Later lines are written there.
+    pub(crate) fn reopen(&self) {
+        self.0.lock().reopens = true;
+        self.0.changed.notify_all();
     }
 
     /// Waits until all is written, at most [`GRACE`]; later lines are lost.
@@ -138,18 +147,26 @@ impl Shared {
 struct Writer {
     shared: Arc<Shared>,
     name: String,
+    path: Option<PathBuf>,
     complained: bool,
 }
 
 impl Writer {
-    fn run(mut self, mut out: impl Write) {
+    fn run(mut self, mut out: Box<dyn Write>) {
         let mut lines = Vec::with_capacity(ROOM);
         loop {
             let count = {
                 let state = self.shared.lock();
-                let idle = |state: &mut State| state.waiting.is_empty() && !state.ends;
+                let idle =
+                    |state: &mut State| state.waiting.is_empty() && !state.ends && !state.reopens;
                 let state = self.shared.changed.wait_while(state, idle);
                 let mut state = state.unwrap_or_else(PoisonError::into_inner);
+                let reopens = std::mem::take(&mut state.reopens);
+                if reopens {
+                    drop(state);
+                    self.reopen(&mut out);
+                    continue;
+                }
                 if state.waiting.is_empty() {
                     state.ended = true;
                     return self.shared.changed.notify_all();
@@ -172,6 +189,20 @@ impl Writer {
         }
     }
 
+    /// Opens the file again; if that fails, the old one stays.
+    fn reopen(&self, out: &mut Box<dyn Write>) {
+        let Some(path) = &self.path else { return };
+        match append(path) {
+            Ok(file) => *out = Box::new(file),
+            Err(error) => {
+                let name = &self.name;
+                streams::tell(&format!(
+                    "error: --access-log {name}: {error}; the old file stays\n"
+                ));
+            }
+        }
+    }
+
     /// Reports once why lines are lost. A full disk may have room again later.
     fn complain(&mut self, error: Option<io::Error>) {
         if let Some(error) = error.filter(|_| !self.complained) {
@@ -181,6 +212,10 @@ impl Writer {
             streams::tell(&format!("{text}\n"));
         }
     }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
 }
 
 /// A line in the combined format: `10.9.0.1 - - [23/Nov/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 128

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use whimbrel_apps::Statistics;
 use whimbrel_base::Instant;
-use whimbrel_io::poll::{Interest, PollFd, ppoll};
-use whimbrel_io::signals::StatusRequest;
 use whimbrel_io::{Clock, Stop, Waker};
 use whimbrel_stack::Shard;
 
 use super::access_log::{AccessLog, LogLines};
+use super::notify::ServiceManager;
 use super::report;
+use super::supervision::{Duty, Supervision};
 use super::totals::{StackTotals, Totals};
 use crate::failure::Failure;
 use crate::quantity::{of, thousands};
@@ -49,6 +49,17 @@ impl Answer {
     pub(crate) fn of(totals: Totals, shard: Option<&Shard>) -> Self {
         Self { totals, drops: shard.map(Refusals::of).unwrap_or_default(), missing: 0 }
     }
+
+    /// Gives the service manager a sign of life, unless a shard is missing.
+    pub(super) fn give(&self, manager: &mut ServiceManager, now: Instant) {
+        manager.sign_of_life(now, self.missing, &self.status());
+    }
+
+    /// A line for the service manager.
+    fn status(&self) -> String {
+        let Statistics { open, requests, .. } = self.totals.statistics;
+        format!("serving: {} open, {}", of(open as u64, "connection"), of(requests, "request"))
+    }
 }
 
 impl ShardAnswers {
@@ -77,25 +88,29 @@ impl ShardAnswers {
         self.answered.notify_all();
     }
 
-    /// Sends status requests on each signal, and prints the answers, until `stop` is set.
+    /// Asks all shards, and waits for their answers.
+    fn ask(&self, wakers: &[Waker]) -> Answer {
+        let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
+        wakers.iter().for_each(Waker::wake);
+        self.collect(number)
+    }
+
+    /// Sends status requests on each signal, prints the answers, and gives the service manager signs of life,
+    /// until `stop` is set.
     pub(crate) fn stay(
         &self,
-        question: &StatusRequest,
+        supervision: &mut Supervision,
         stop: &Stop,
         wakers: &[Waker],
         clock: Clock,
     ) -> Result<(), Failure> {
         while !stop.is_set() {
-            let mut fds =
-                [PollFd::new(question, Interest::Read), PollFd::new(stop, Interest::Read)];
-            ppoll(&mut fds, None).map_err(Failure::run)?;
-            if !fds[0].is_readable() {
-                continue;
+            match supervision.wait(stop, clock)? {
+                Duty::Nothing => {}
+                Duty::Status => tell(clock.now(), &self.ask(wakers), self.log.as_ref()),
+                Duty::SignOfLife => self.ask(wakers).give(&mut supervision.manager, clock.now()),
+                Duty::Reload => supervision.reload(self.log.as_ref()),
             }
-            question.take().map_err(Failure::run)?;
-            let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
-            wakers.iter().for_each(Waker::wake);
-            tell(clock.now(), &self.collect(number), self.log.as_ref());
         }
         Ok(())
     }

@@ -146,6 +146,29 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         self.plain.set_date(date);
     }
 
+    /// Begins to drain: HTTP/1.1 by `Connection: close`, HTTP/2 by GOAWAY (RFC 9113 6.8).
+    pub(crate) fn drain(&mut self) {
+        self.plain.drain();
+        for slot in self.slots.iter_mut().flatten() {
+            if let H2Connection::Known(speaker) = slot {
+                speaker.connection.as_mut().graceful_shutdown();
+                speaker.waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// Closes the connections that have sent nothing yet, and those of HTTP/1.1 between requests.
+    pub(crate) fn close_idle(&mut self, net: &mut T) {
+        for place in 0..self.slots.len() {
+            if let Some(Some(slot @ H2Connection::New { .. })) = self.slots.get(place)
+                && !slot.is_busy()
+            {
+                self.release(net, place as u32, CloseMode::Close);
+            }
+        }
+        self.plain.close_idle(net);
+    }
+
     /// Closes all connections; open streams are reset.
     pub(crate) fn shut_down(&mut self, net: &mut T) {
         for place in 0..self.slots.len() {

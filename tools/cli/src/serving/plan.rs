@@ -2,12 +2,14 @@
 
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::Limits;
 use whimbrel_apps::iperf3;
 use whimbrel_apps::iperf3_server::Settings;
 use whimbrel_apps::peer::{CloseMode, Role};
+use whimbrel_io::signals::Signals;
 use whimbrel_io::{GroupKey, WireSpec};
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Endpoint};
@@ -45,6 +47,8 @@ pub(crate) struct ServePlan {
     pub(crate) group: Option<GroupKey>,
     /// The bounds of each connection.
     pub(crate) limits: Limits,
+    /// Time for connections to end after SIGTERM; zero: none.
+    pub(crate) drain: Duration,
     /// At which pace it goes.
     pub(crate) pace: Pace,
     /// File of the lines for each request, and the log once it is open.
@@ -152,6 +156,11 @@ impl ServePlan {
         self.listen.first().copied().unwrap_or(Endpoint::new(Address::from_v4_bytes([0; 4]), 0))
     }
 
+    /// True if connections have time to end, now that one of the signals has come.
+    pub(crate) fn drains(&self, signals: &Signals) -> bool {
+        signals.are_termination() && !self.drain.is_zero()
+    }
+
     /// The plan for the other side of `crr` or `bulk`.
     pub(crate) fn other(server: OtherServer<'_>) -> Result<Self, Failure> {
         let wire = server.setup.typed_wire()?.unwrap_or(default_wire());
@@ -165,6 +174,7 @@ impl ServePlan {
             group: None,
             content: server.content,
             limits: Limits::default(),
+            drain: Duration::ZERO,
             pace: server.pace,
             access_log: None,
             log: None,

@@ -79,6 +79,16 @@ impl ServePort {
         Self { server, listeners, place, dates: Dates::default() }
     }
 
+    /// Accepts connections that wait. Returns true if there may be more.
+    pub(crate) fn accept_waiting(
+        &mut self,
+        now: Instant,
+        shard: &mut Shard,
+        budget: usize,
+    ) -> bool {
+        self.server.poll(shard, now, budget)
+    }
+
     /// Closes all connections.
     pub(crate) fn shut_down(&mut self, shard: &mut Shard) {
         self.server.shut_down(shard);

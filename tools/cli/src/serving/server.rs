@@ -76,6 +76,24 @@ impl<T: Transport> Server<T> {
         }
     }
 
+    /// Begins to drain, where the protocol has a way to say so: HTTP ends connections with their next response.
+    pub(crate) fn drain(&mut self) {
+        match self {
+            Self::Http(server) => server.drain(),
+            Self::H2(server) => server.drain(),
+            Self::Service(_) | Self::Iperf3(_) => {}
+        }
+    }
+
+    /// Closes connections that wait for a request, where there are requests.
+    pub(crate) fn close_idle(&mut self, net: &mut T) {
+        match self {
+            Self::Http(server) => server.close_idle(net),
+            Self::H2(server) => server.close_idle(net),
+            Self::Service(_) | Self::Iperf3(_) => {}
+        }
+    }
+
     /// Closes all connections.
     pub(crate) fn shut_down(&mut self, net: &mut T) {
         match self {

@@ -60,6 +60,9 @@ mod load;
 mod long;
 #[cfg(test)]
 mod manual;
+#[cfg(test)]
+#[path = "../../../../tests/harness/namespace.rs"]
+mod namespace;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 #[cfg(test)]
@@ -85,6 +88,8 @@ mod screen;
 mod script;
 #[cfg(test)]
 mod serve;
+#[cfg(test)]
+mod service;
 #[cfg(test)]
 mod shards;
 #[cfg(test)]

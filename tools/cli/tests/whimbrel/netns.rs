@@ -177,24 +177,24 @@ impl Serve {
         self.printed.lock().unwrap().clone()
     }
 
-    /// Ends it by SIGTERM, checks that it released everything, and returns what it printed.
+    /// Ends it by SIGINT, checks that it released everything, and returns what it printed.
     pub(crate) fn stop(self) -> String {
         let text = self.end();
         assert!(text.contains("left over: none ("), "{text}");
         text
     }
 
-    /// Ends it by SIGTERM, and returns its output; it may have reported no error.
+    /// Ends it by SIGINT, and returns its output; it may have reported no error.
     pub(crate) fn end(self) -> String {
         let (text, errors) = self.end_complaining();
         assert_eq!(errors, "", "{text}");
         text
     }
 
-    /// Ends it by SIGTERM, and returns its standard output and its errors.
+    /// Ends it by SIGINT, and returns its standard output and its errors.
     pub(crate) fn end_complaining(mut self) -> (String, String) {
-        self.child.signal(Signal::TERM);
-        await_that("SIGTERM ends it", || self.child.end().is_some());
+        self.child.signal(Signal::INT);
+        await_that("SIGINT ends it", || self.child.end().is_some());
         let status = self.child.wait();
         self.reader.take().unwrap().join().unwrap();
         let text = self.printed();

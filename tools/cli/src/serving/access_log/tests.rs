@@ -65,7 +65,7 @@ fn stuck_disk_stalls_no_request_and_lost_lines_are_counted() {
     let (go, release) = mpsc::channel();
     let written = Arc::new(Mutex::new(Vec::new()));
     let mut log =
-        AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into());
+        AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into(), None);
     let length = line(&exchange(), 1_795_392_000).len();
     // Three times what may wait and what may be on its way.
     let all = 6 * ROOM / length;
@@ -95,7 +95,7 @@ fn lines_of_honest_client_are_written_amid_flood() {
         let (go, release) = mpsc::channel();
         let written = Arc::new(Mutex::new(Vec::new()));
         let disk = StuckDisk { release, written: Arc::clone(&written) };
-        let mut log = AccessLog::begin(disk, "x".into());
+        let mut log = AccessLog::begin(disk, "x".into(), None);
         let junk: Vec<_> = (0..clients).map(|number| from(number, "GET /junk HTTP/1.1")).collect();
         while log.counted().lost < 10_000 {
             junk.iter().for_each(|exchange| log.note(exchange));
@@ -120,7 +120,7 @@ fn lines_have_room_again_once_disk_goes_on() {
     let (go, release) = mpsc::channel();
     let written = Arc::new(Mutex::new(Vec::new()));
     let mut log =
-        AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into());
+        AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into(), None);
     while log.counted().lost < 1_000 {
         log.note(&exchange());
     }
@@ -138,7 +138,8 @@ fn lines_have_room_again_once_disk_goes_on() {
 #[test]
 fn shutdown_does_not_wait_for_stuck_disk() {
     let (go, release) = mpsc::channel();
-    let mut log = AccessLog::begin(StuckDisk { release, written: Arc::default() }, "x".into());
+    let mut log =
+        AccessLog::begin(StuckDisk { release, written: Arc::default() }, "x".into(), None);
     log.note(&exchange());
     while log.0.lock().lines > 0 {
         thread::yield_now();
@@ -190,7 +191,7 @@ fn dash_means_standard_output() {
 
 #[test]
 fn lines_that_cannot_be_written_are_counted_as_lost() {
-    let mut log = AccessLog::begin(outputs::Full, "a test's".into());
+    let mut log = AccessLog::begin(outputs::Full, "a test's".into(), None);
     (0..5).for_each(|_| log.note(&exchange()));
     assert_eq!(log.finish(), LogLines { written: 0, lost: 5 });
 }
