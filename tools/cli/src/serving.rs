@@ -37,7 +37,7 @@ use access_log::AccessLog;
 pub(crate) use access_log::is_standard_output;
 use answers::ShardAnswers;
 use closing::Closing;
-use draining::Draining;
+use draining::{Drain, Draining};
 pub(crate) use plan::{
     BACKLOG, ContentPlan, DEFAULT_WIRE, NETSERVER, OtherServer, Protocol, ServePlan, SitePlan,
     Uploads, check_wire, default_wire, listen,
@@ -138,10 +138,11 @@ fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<FinishedRun<Ser
     if let Some(first) = shards.first_mut() {
         first.place.report = Some(report);
     }
+    let drain = Drain::new(shards.len()).map_err(Failure::run)?;
     let threads = plan.setup.threads(stop);
     let ended = threads.run(
         shards,
-        |shard| shard.serve(plan, stop, signals),
+        |shard| shard.serve(plan, stop, signals, &drain),
         || {
             let ended = answers.stay(supervision, stop, &awake, clock);
             let drains = plan.drains(signals);
@@ -189,19 +190,24 @@ struct Ended {
 
 impl ServedShard {
     /// Serves on this thread until it is stopped, then lets everything go.
-    fn serve(self, plan: &ServePlan, stop: &Stop, signals: &Signals) -> Result<Ended, Failure> {
+    fn serve(
+        self,
+        plan: &ServePlan,
+        stop: &Stop,
+        signals: &Signals,
+        drain: &Arc<Drain>,
+    ) -> Result<Ended, Failure> {
         let Self { shard, listeners, place } = self;
         let (clock, port) =
             (shard.clock, ServePort::new(Server::open(plan)?, listeners.clone(), place));
         let mut worker = shard.worker(port);
         worker.run(stop)?;
         if plan.drains(signals) {
-            let drained = Stop::new().map_err(Failure::run)?;
             let (now, open) = (clock.now(), listeners.clone());
-            let mut draining = worker.with_port(|shard, port| {
-                Draining::new(port, shard, open, [now, now + plan.drain], drained.clone())
+            let mut draining = worker.with_port(|_, port| {
+                Draining::new(port, open, [now, now + plan.drain], Arc::clone(drain))
             });
-            draining.run(&drained)?;
+            draining.run(drain.drained())?;
             worker = draining.with_port(|_, draining| draining.served);
         }
 

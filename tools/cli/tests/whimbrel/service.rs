@@ -22,17 +22,17 @@ fn whimbrel(words: &str) -> Command {
 }
 
 /// A connection that is kept alive.
-struct Client(TcpStream);
+pub(crate) struct Client(TcpStream);
 
 impl Client {
-    fn new(at: SocketAddr) -> Self {
+    pub(crate) fn new(at: SocketAddr) -> Self {
         let stream = TcpStream::connect(at).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Self(stream)
     }
 
     /// The head of the response to a request.
-    fn ask(&mut self) -> String {
+    pub(crate) fn ask(&mut self) -> String {
         self.0.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
         let (mut head, mut byte) = (Vec::new(), [0]);
         while !head.ends_with(b"\r\n\r\n") {
