@@ -31,6 +31,13 @@ impl Trace {
         (0..shards).map(|shard| Self { tracer: tracer(shard), out: Arc::clone(&out) }).collect()
     }
 
+    /// Traces refusals, too: SYNs without a listener, and limits that are exhausted.
+    #[must_use]
+    pub fn with_refusals(mut self) -> Self {
+        self.tracer = self.tracer.with_refusals();
+        self
+    }
+
     /// Ends the trace of this shard: open connections get a last line. Returns the write error, if any;
     /// only the first of several callers gets it.
     pub fn finish(mut self, now: Instant, shard: &Shard) -> io::Result<()> {

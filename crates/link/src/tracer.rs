@@ -22,6 +22,7 @@ use whimbrel_base::Instant;
 use whimbrel_base::packet::TxSegment;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Medium, RxFrame, Shard};
+use whimbrel_tcp::DropReason;
 use whimbrel_tcp::conn::{Limit, Snapshot};
 use whimbrel_tcp::recovery::CaState;
 use whimbrel_wire::{Flow, SeqNum};
@@ -42,8 +43,20 @@ pub struct Tracer {
     step: u64,
     /// Connections with segments in the present burst.
     touched: Vec<Flow>,
+    /// Drops so far by each reason of [`REFUSALS`], if they are traced.
+    refused: Option<[u64; REFUSALS.len()]>,
     lines: Lines,
 }
+
+/// Reasons of refusals: no listener, and limits that are exhausted.
+const REFUSALS: [DropReason; 6] = [
+    DropReason::NoSocket,
+    DropReason::ListenOverflow,
+    DropReason::SynCacheFull,
+    DropReason::ConnectionLimit,
+    DropReason::OutOfOrderLimit,
+    DropReason::MemoryBudget,
+];
 
 /// State of a connection in its last line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,8 +115,20 @@ impl Tracer {
             next_number: shard + 1,
             step: shards.max(1),
             touched: Vec::new(),
+            refused: None,
             lines: Lines::default(),
         }
+    }
+
+    /// Traces refusals, too: at most one line for each reason and burst.
+    ///
+    /// ```text
+    /// {"t":0.070112000,"refused":"TCP_LISTEN_OVERFLOW","count":3}
+    /// ```
+    #[must_use]
+    pub const fn with_refusals(mut self) -> Self {
+        self.refused = Some([0; REFUSALS.len()]);
+        self
     }
 
     /// Whole lines since the last call, for the caller to write and clear.
@@ -117,6 +142,7 @@ impl Tracer {
             self.touch(flow_of(self.medium, Direction::In, frame.bytes));
         }
         self.note_touched(now, shard);
+        self.note_refusals(now, shard);
     }
 
     /// Handles segments that left the shard.
@@ -133,6 +159,20 @@ impl Tracer {
             let subject =
                 Subject { at: now, flow: &flow, number: known.number, state: known.state };
             self.lines.line(&subject, &[TraceEvent::End], shard.snapshot_between(&flow).as_ref());
+        }
+    }
+
+    /// Writes a line for each reason for which something was refused since the last call.
+    fn note_refusals(&mut self, now: Instant, shard: &Shard) {
+        let Some(before) = &mut self.refused else { return };
+        for (reason, before) in REFUSALS.into_iter().zip(before) {
+            let count = shard.counters().dropped(reason);
+            if count > *before {
+                let (t, name) = (Seconds(now.since(Instant::ZERO)), reason.name());
+                let count = count - core::mem::replace(before, count);
+                // Writing to memory cannot fail.
+                let _ = writeln!(self.lines, r#"{{"t":{t},"refused":"{name}","count":{count}}}"#);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use crate::options::{OutputOptions, PaceOptions, Switch};
 use crate::routes::RouteOptions;
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::ShardOptions;
+use crate::trace::TraceOption;
 use crate::{congestion, quantity, serving, size, wires};
 
 mod plan;
@@ -84,6 +85,8 @@ pub(crate) struct Arguments {
     close: Option<Closer>,
     #[command(flatten)]
     capture: CaptureOption,
+    #[command(flatten)]
+    trace: TraceOption,
     #[command(flatten)]
     control: ControlOption,
     #[command(flatten)]

@@ -8,6 +8,9 @@ use whimbrel_stack::Medium;
 
 use crate::capture::{self, CaptureOutcome};
 use crate::failure::Failure;
+use bounded::BoundedLines;
+
+mod bounded;
 
 /// The options about traces, as they were typed.
 #[derive(Args, Debug)]
@@ -23,6 +26,8 @@ pub(crate) struct TraceOption {
 #[derive(Clone, Debug)]
 pub(crate) struct TracePlan {
     path: PathBuf,
+    /// True for a server: refusals are traced, and lines that the disk is too slow for are dropped.
+    is_of_server: bool,
     /// Its outcome.
     pub(crate) outcome: CaptureOutcome,
 }
@@ -34,12 +39,17 @@ impl TraceOption {
             let text = "the kernel's sockets are not traced: use `ss -ti`, or another wire";
             return Err(Failure::usage(OPTION, text));
         }
-        let plan = |path| TracePlan { path, outcome: CaptureOutcome::default() };
-        Ok(self.trace.clone().map(plan))
+        let outcome = CaptureOutcome::default();
+        Ok(self.trace.clone().map(|path| TracePlan { path, is_of_server: false, outcome }))
     }
 }
 
 impl TracePlan {
+    /// The trace of a server, which never waits for the disk.
+    pub(crate) fn of_server(self) -> Self {
+        Self { is_of_server: true, ..self }
+    }
+
     /// Begins it, for each of `shards`.
     pub(crate) fn open(
         &self,
@@ -51,6 +61,11 @@ impl TracePlan {
             Failure::run(format!("{OPTION} {path}: {error}; use a file that can be written"))
         })?;
         let handler = self.outcome.error_handler(OPTION, path.to_string(), "trace");
+        if self.is_of_server {
+            let out = BoundedLines::begin(out).map_err(Failure::run)?;
+            let traces = Trace::begin(handler, medium, shards, out).into_iter();
+            return Ok(traces.map(|trace| Some(trace.with_refusals())).collect());
+        }
         Ok(Trace::begin(handler, medium, shards, out).into_iter().map(Some).collect())
     }
 

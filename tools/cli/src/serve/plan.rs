@@ -15,6 +15,7 @@ use crate::serving::{
     ContentPlan, DEFAULT_WIRE, Protocol, ServePlan, SitePlan, Uploads, check_wire, default_wire,
     is_standard_output, listen,
 };
+use crate::trace::TracePlan;
 
 /// Returns the plan for this machine, or the option to change.
 pub(super) fn new(arguments: &Arguments) -> Result<ServePlan, Failure> {
@@ -33,10 +34,11 @@ fn over(wire: &str, arguments: &Arguments) -> Result<ServePlan, Failure> {
         routes: &arguments.routes,
         shards: &arguments.shards,
         capture: &arguments.capture,
-        trace: None,
+        trace: Some(&arguments.trace),
         control: &arguments.control,
     };
-    let setup = setup.setup(None, check_wire)?;
+    let mut setup = setup.setup(None, check_wire)?;
+    setup.trace = setup.trace.map(TracePlan::of_server);
     let content = content(arguments)?;
     let pace = arguments.pace.pace(None)?;
     check_pace(pace, &content)?;

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod agree;
+#[cfg(test)]
 mod bulk;
 #[cfg(test)]
 mod capture;

@@ -284,7 +284,7 @@ fn capture_ends_with_the_process_and_says_so() {
 }
 
 /// Frames in a capture, all of whose blocks are whole.
-fn blocks(mut pcapng: &[u8]) -> usize {
+pub(crate) fn blocks(mut pcapng: &[u8]) -> usize {
     let mut frames = 0;
     while let Some(head) = pcapng.first_chunk::<8>() {
         let [kind, len] =
