@@ -55,6 +55,7 @@ impl SocketFile {
                 for folder in folders().into_iter().flat_map(|folder| [folder.clone(), folder]) {
                     match own_folder(&folder).and_then(|()| Self::bind_in(&folder)) {
                         Ok((mut file, listener)) => {
+                            sweep(&folder);
                             file.folder = Some(folder);
                             return Ok((file, listener));
                         }
@@ -155,6 +156,23 @@ fn remove_stale(path: &Path) -> Result<(), ControlError> {
             Err(ControlError::Bind { path: text::path(path).to_string(), error })
         }
         _ => Ok(()),
+    }
+}
+
+/// Removes the sockets of processes that were killed. One of another PID namespace is kept if it answers, and
+/// one that is about to listen if its process exists.
+fn sweep(folder: &Path) {
+    let paths = fs::read_dir(folder).into_iter().flatten().filter_map(|it| Some(it.ok()?.path()));
+    for path in paths {
+        let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sock"));
+        let pid = name.and_then(|name| name.split('-').next()?.parse::<u32>().ok());
+        let has_ended = pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        if has_ended
+            && connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        {
+            // Another process may have removed it.
+            let _ = fs::remove_file(&path);
+        }
     }
 }
 

@@ -1,10 +1,11 @@
+use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{SocketFile, at_short_path, connect, own_folder};
+use super::{SocketFile, at_short_path, connect, own_folder, sweep};
 use crate::control::{ControlError, ControlPlace};
 
 /// A folder of the test's own, removed at the end.
@@ -15,7 +16,7 @@ impl Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("whim-place-{}-{number}", std::process::id());
-        let folder = Self(std::env::temp_dir().join(name));
+        let folder = Self(env::temp_dir().join(name));
         fs::create_dir(&folder.0).expect("a temporary folder");
         folder.set_mode(0o700);
         folder
@@ -132,4 +133,21 @@ fn second_stack_of_a_process_has_a_second_number() {
     let pid = std::process::id();
     assert!(first.path().ends_with(format!("{pid}.sock")));
     assert!(second.path().ends_with(format!("{pid}-2.sock")));
+}
+
+#[test]
+fn sockets_of_ended_processes_are_removed() {
+    let folder = env::temp_dir().join(format!("whim-sweep-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    // No process has such a number: they end at 4,194,304.
+    let own = format!("{}.sock", std::process::id());
+    let names = ["4999999.sock", "4999999-2.sock", "4999998.sock", "other.sock", own.as_str()];
+    let bound = names.map(|name| UnixListener::bind(folder.join(name)).unwrap());
+    let [first, second, answers, other, ours] = bound;
+    drop((first, second, other, ours));
+    sweep(&folder);
+    let is_there = names.map(|name| folder.join(name).exists());
+    drop(answers);
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(is_there, [false, false, true, true, true]);
 }
