@@ -52,7 +52,7 @@ impl Server {
 
     /// Ends it; returns its log.
     fn end(self) -> String {
-        self.running.signal(Signal::TERM);
+        self.running.signal(Signal::INT);
         assert!(self.running.output().status.success());
         let log = fs::read_to_string(self.folder.join("log")).unwrap();
         fs::remove_dir_all(self.folder).unwrap();
