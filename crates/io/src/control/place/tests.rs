@@ -137,17 +137,14 @@ fn second_stack_of_a_process_has_a_second_number() {
 
 #[test]
 fn sockets_of_ended_processes_are_removed() {
-    let folder = env::temp_dir().join(format!("whim-sweep-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     // No process has such a number: they end at 4,194,304.
     let own = format!("{}.sock", std::process::id());
     let names = ["4999999.sock", "4999999-2.sock", "4999998.sock", "other.sock", own.as_str()];
-    let bound = names.map(|name| UnixListener::bind(folder.join(name)).unwrap());
-    let [first, second, answers, other, ours] = bound;
+    let bind = |name| at_short_path(&folder.0.join(name), UnixListener::bind).expect("free");
+    let [first, second, _answers, other, ours] = names.map(bind);
     drop((first, second, other, ours));
-    sweep(&folder);
-    let is_there = names.map(|name| folder.join(name).exists());
-    drop(answers);
-    fs::remove_dir_all(&folder).unwrap();
+    sweep(&folder.0);
+    let is_there = names.map(|name| folder.0.join(name).exists());
     assert_eq!(is_there, [false, false, true, true, true]);
 }
