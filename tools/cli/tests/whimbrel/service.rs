@@ -3,8 +3,9 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -136,15 +137,19 @@ fn http2_connections_get_goaway() {
 
 /// The service manager's end of NOTIFY_SOCKET.
 struct Manager {
+    folder: PathBuf,
     socket: UnixDatagram,
     seen: Vec<String>,
 }
 
 impl Manager {
     fn new(folder: &Path) -> Self {
-        let socket = UnixDatagram::bind(folder.join("notify")).unwrap();
+        // A path may be longer than a socket's address.
+        let at = fs::File::open(folder).unwrap();
+        let path = format!("/proc/self/fd/{}/notify", at.as_raw_fd());
+        let socket = UnixDatagram::bind(path).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        Self { socket, seen: Vec::new() }
+        Self { folder: folder.to_owned(), socket, seen: Vec::new() }
     }
 
     fn start(&self, words: &str, watchdog: Option<Duration>) -> Running {
@@ -153,7 +158,7 @@ impl Manager {
         command.arg("-c").env_remove(INSIDE);
         command.args(["export WATCHDOG_PID=$$; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_whimbrel")]);
         command.args(words.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.env("NOTIFY_SOCKET", self.socket.local_addr().unwrap().as_pathname().unwrap());
+        command.current_dir(&self.folder).env("NOTIFY_SOCKET", "notify");
         if let Some(watchdog) = watchdog {
             command.env("WATCHDOG_USEC", watchdog.as_micros().to_string());
         }
@@ -184,7 +189,7 @@ fn service_manager_learns_of_start_reload_and_end() {
     let folder = scratch("service-notify");
     fs::create_dir_all(&folder).unwrap();
     let (mut manager, at, log) = (Manager::new(&folder), free_address(), folder.join("access.log"));
-    let line = format!("serve -w kernel: -l {at} --access-log {}", log.display());
+    let line = format!("serve -w kernel: -l {at} --access-log access.log");
     let mut serve = manager.start(&line, Some(Duration::from_millis(100)));
     assert_eq!(manager.next(), "READY=1\nSTATUS=serving\n");
     let mut client = Client::new(at);
