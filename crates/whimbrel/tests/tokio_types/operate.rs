@@ -1,9 +1,9 @@
 //! The control socket and the metrics of a stack.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 
 use whimbrel::{ControlPlace, LinkConfig, Stack, TcpListener, TcpStream, mem_wire};
+use whimbrel_io::control::connect;
 
 #[tokio::test]
 async fn stack_has_a_control_socket_until_it_is_dropped() {
@@ -23,7 +23,7 @@ async fn stack_has_a_control_socket_until_it_is_dropped() {
 
     let asked = path.clone();
     let ask = move || {
-        let mut stream = UnixStream::connect(asked).unwrap();
+        let mut stream = connect(&asked).unwrap();
         stream.write_all(b"{\"id\":1,\"method\":\"ss\"}\n").unwrap();
         BufReader::new(stream).lines().map_while(Result::ok).take(4).collect::<Vec<_>>()
     };
