@@ -81,6 +81,21 @@ fn serving_matches_the_manual() {
 }
 
 #[test]
+fn look_into_a_running_stack_matches_the_manual() {
+    let Some(net) = Net::new() else { return };
+    let [serve] = &block("whimbrel serve")[..] else { panic!("one command") };
+    let words: Vec<_> = serve.line.split(' ').skip(1).collect();
+    let server = net.serving(&words);
+    let commands = block("whimbrel ss");
+    assert_eq!(commands.len(), 3);
+    for command in commands {
+        // Others may run at the same time.
+        let line = command.line.replacen(" serve ", &format!(" {} ", server.id()), 1);
+        command.compare(&succeed(&mut shell(&net, &line)));
+    }
+}
+
+#[test]
 fn compare_matches_the_manual() {
     let Some(net) = Net::new() else { return };
     let commands = block("whimbrel compare");
@@ -152,7 +167,7 @@ fn packet_reasons_match_the_manual() {
 fn every_block_of_the_manual_is_run() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manual.md");
     let text = fs::read_to_string(path).unwrap();
-    assert_eq!(text.matches(FENCE).count(), 4, "each has a test here");
+    assert_eq!(text.matches(FENCE).count(), 5, "each has a test here");
     assert!(!text.contains("not run by the tests"));
 }
 

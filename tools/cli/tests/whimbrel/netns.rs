@@ -167,6 +167,10 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The processor time it took so far.
     pub(crate) fn cpu_time(&self) -> Duration {
         self.child.cpu_time()
