@@ -382,6 +382,10 @@ impl Flow {
             self.last_speaker = if segment.text > 0 { Some(side) } else { self.last_speaker };
             self.quiet_since = None;
         } else {
+            if segment.text > 1 && is_speaker {
+                // Recovery ends this silence, no application. A keep-alive has one byte at most.
+                self.quiet_since = None;
+            }
             let overtakes = half.identity.is_after(segment, passed, half.rtt.least);
             let again = half.judge_again(segment);
             half.on_again(segment, again, heard, overtakes);

@@ -22,7 +22,11 @@ pub(super) fn of(explained: &Explained, arguments: &Arguments) -> String {
             writeln!(page, "  the capture itself dropped {dropped} frames: findings may be wrong");
     }
     if report.segments == 0 {
-        page.push_str("  no TCP segments: nothing to explain\n");
+        let is_selected = arguments.flow.is_some() || arguments.filter.is_some();
+        page.push_str(match is_selected {
+            true => "  no TCP segment matches: without --flow and --filter, all connections are listed\n",
+            false => "  no TCP segments: nothing to explain\n",
+        });
         return page;
     }
     let worst: Vec<_> = report.worst().collect();

@@ -26,7 +26,8 @@ pub(super) fn judge(flow: &Flow, found: &mut Vec<Found>) {
 }
 
 /// Sees an application that is late while nothing is in flight: before an answer of the server, or in the
-/// middle of what a side sends. A client that waits between requests costs nothing.
+/// middle of what a side sends. A client that waits between requests costs nothing; nor does a side that had
+/// sent all it had, as one that pushes events, which looks like one that is slow.
 fn application(flow: &Flow, side: usize, half: &Half) -> Option<Found> {
     let (answering, pausing) = (half.app.answering, half.app.pausing);
     let is_server = side == 1;
@@ -42,8 +43,11 @@ fn application(flow: &Flow, side: usize, half: &Half) -> Option<Found> {
         return None;
     }
     let found = Found::new(Id::AppSlow, side, pause.frame).kind(kind).costs(pause.time, flow);
-    let is_between = kind == "the client waits between requests";
-    Some(if is_between { found.info() } else { found })
+    Some(match kind {
+        "the server answers late" => found,
+        "the client waits between requests" => found.info(),
+        _ => found.confidence(Confidence::Medium).info(),
+    })
 }
 
 /// Sees text up to the window's right edge, time and again, where the sender is seen.
