@@ -153,3 +153,50 @@ fn frames_missing_in_the_middle_make_a_capture_lossy() {
     assert!(found.contains(&"RWND_LIMITED") && found.contains(&"CAPTURE_LOSSY"), "{found:?}");
     assert!(!found.contains(&"LOSS"), "{found:?}");
 }
+
+/// A segment of a connection to port 80, from the client or from the server.
+fn said(is_server: bool, seq: u32, ack: u32, flags: u8, text: u16) -> [u8; 40] {
+    let mut bytes = segment(0x0a00_0001, 40_000, seq, flags, text);
+    bytes[28..32].copy_from_slice(&ack.to_be_bytes());
+    bytes[34..36].copy_from_slice(&60_000_u16.to_be_bytes());
+    if is_server {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes[12..].first_chunk().unwrap();
+        bytes[12..24].copy_from_slice(&[e, f, g, h, a, b, c, d, k, l, i, j]);
+    }
+    bytes
+}
+
+/// Explains what a server sends after a request: for each, its place, its bytes and the milliseconds before it.
+fn answered(texts: impl Iterator<Item = (u32, u16, u64)>) -> Report {
+    let (mut explainer, mut at) = (Explainer::new(), 0);
+    let mut take = |after: u64, bytes: &[u8]| {
+        at += after;
+        explainer.take(&packet(at, bytes));
+    };
+    take(0, &said(false, 99, 0, 0x02, 0));
+    take(100_000, &said(true, 499, 100, 0x12, 0));
+    take(100_000, &said(false, 100, 500, 0x10, 0));
+    take(100_000, &said(false, 100, 500, 0x18, 80));
+    let mut end = 0;
+    for (place, text, millis) in texts {
+        end = end.max(place + u32::from(text));
+        take(millis * 1_000_000, &said(true, 500 + place, 180, 0x18, text));
+        take(100_000, &said(false, 180, 500 + end, 0x10, 0));
+    }
+    explainer.finish()
+}
+
+#[test]
+fn events_that_a_server_pushes_cost_nothing() {
+    let report = answered((0..20).map(|number| (number * 75, 75, 250 * u64::from(number > 0))));
+    let slow = report.findings.iter().find(|it| it.id.name() == "APP_SLOW").unwrap();
+    assert!(slow.is_info, "{slow:?}");
+}
+
+/// As a receiver sees an outage: what it has comes again.
+#[test]
+fn silence_that_a_repeat_ends_is_no_application() {
+    let sent = [(0, 500, 0), (500, 500, 1), (500, 500, 4_000), (1_000, 500, 1), (1_500, 500, 1)];
+    let report = answered(sent.into_iter());
+    assert!(!names(&report).contains(&"APP_SLOW"), "{:?}", names(&report));
+}
