@@ -89,7 +89,7 @@ fn socket(words: &[&str]) -> Option<Socket> {
     Some(socket)
 }
 
-/// `10.0.0.1:80`, `[fe80::1]%eth0:80`, `0.0.0.0:*`.
+/// Parses an end as ss prints it: `10.0.0.1:80`, `[fe80::1]%eth0:80`, `0.0.0.0:*`.
 fn end(word: &str) -> Option<Endpoint> {
     let (host, port) = word.rsplit_once(':')?;
     let host = host.split('%').next()?.trim_matches(['[', ']']);
@@ -99,7 +99,7 @@ fn end(word: &str) -> Option<Endpoint> {
     Some(Endpoint::new(addr.into(), if port == "*" { 0 } else { port.parse().ok()? }))
 }
 
-/// `sndbuf_limited:780ms(38.8%)`.
+/// Takes the time, in milliseconds, of a word such as `sndbuf_limited:780ms(38.8%)`.
 fn detail(socket: &mut Socket, word: &str) {
     let Some((name, value)) = word.split_once(':') else { return };
     let place = match name {
@@ -111,7 +111,7 @@ fn detail(socket: &mut Socket, word: &str) {
     *place = value.split("ms").next().and_then(|millis| millis.parse().ok()).unwrap_or(*place);
 }
 
-/// Longest file.
+/// Limit of a file of nstat or ss, bytes; a longer one is refused.
 const MOST_BYTES: u64 = 256 << 20;
 /// States, as ss names them.
 const STATES: [&str; 12] = [

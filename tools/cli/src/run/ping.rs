@@ -319,7 +319,7 @@ impl PingFlow {
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Packets that wait for their turn.
 const MOST_WAITING: usize = 64;
-/// The longest message.
+/// Bytes of the longest ICMP message: the payload of an IPv4 packet, rounded up.
 const LONGEST: usize = 65_535;
 /// Requests, and sockets, dealt with in one turn, and replies of one.
 const AT_ONCE: usize = 64;

@@ -98,7 +98,7 @@ fn judge(scene: &Scene, number: usize, nets: &[Net; 2]) -> Result<String, String
     Err(last)
 }
 
-/// `LOSS:policer`.
+/// The label of a finding: its id, and for `LOSS` the kind, too, as in `LOSS:policer`.
 fn name(finding: &Value) -> String {
     match (finding["id"].as_str().unwrap(), finding["kind"].as_str().unwrap()) {
         ("LOSS", kind) => format!("LOSS:{kind}"),

@@ -104,7 +104,7 @@ const DOWN: Scene = Scene {
     ..PLAIN
 };
 
-/// All scenes.
+/// Scenes with a cause each; `is_quick` ones are played in CI.
 pub(super) const SCENES: [Scene; 30] = [
     Scene {
         label: "CLOSE_WAIT_HELD",
