@@ -282,7 +282,7 @@ fn unit_has_no_fault_and_little_exposure() {
     fs::create_dir_all(&folder).unwrap();
     let unit = include_str!("../../../../docs/whimbrel.service");
     let path = folder.join("whimbrel.service");
-    let unit = unit.replace("/usr/bin/whimbrel", env!("CARGO_BIN_EXE_whimbrel"));
+    let unit = unit.replace("/usr/local/bin/whimbrel", env!("CARGO_BIN_EXE_whimbrel"));
     fs::write(&path, &unit).unwrap();
     let verified = output(needs::command("systemd-analyze verify").arg(&path));
     assert!(verified.status.success() && verified.stderr.is_empty(), "{verified:?}");
