@@ -147,8 +147,12 @@ impl Sender {
     }
 
     /// From now on segments have at most `mss` bytes of text, which is another size than before.
+    ///
+    /// The window has room for one of them at least, as after a loss (RFC 5681 3.1: "LW, which equals 1 full-sized
+    /// segment"): with less, none could leave.
     pub fn set_mss(&mut self, mss: u16) {
         self.mss = mss;
+        self.window.cwnd = self.window.cwnd.max(mss.into());
         self.acked_size = self.acked_size.min(mss);
     }
 
