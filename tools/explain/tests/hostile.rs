@@ -160,8 +160,8 @@ fn said(is_server: bool, seq: u32, ack: u32, flags: u8, text: u16) -> [u8; 40] {
     bytes[28..32].copy_from_slice(&ack.to_be_bytes());
     bytes[34..36].copy_from_slice(&60_000_u16.to_be_bytes());
     if is_server {
-        let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes[12..].first_chunk().unwrap();
-        bytes[12..24].copy_from_slice(&[e, f, g, h, a, b, c, d, k, l, i, j]);
+        bytes[12..20].rotate_left(4);
+        bytes[20..24].rotate_left(2);
     }
     bytes
 }
