@@ -15,8 +15,10 @@ use crate::shares::{TimeShares, Wait};
 
 mod acks;
 mod losses;
+mod pace;
 
 pub(crate) use losses::{Again, LossPoint, Losses};
+pub(crate) use pace::Pace;
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
@@ -49,6 +51,7 @@ pub(crate) struct Half {
     pub(crate) rtt: Rtt,
     pub(crate) rounds: Rounds,
     pub(crate) losses: Losses,
+    pub(crate) pace: Pace,
     pub(crate) zero_window: Pause,
     pub(crate) delayed_acks: Pause,
     /// Waits of this application while nothing was in flight.
@@ -91,7 +94,7 @@ pub(crate) struct Sent {
     /// Shortest text with which it was sent.
     pub(crate) shortest: u32,
     pub(crate) timestamp: Option<u32>,
-    /// Bytes of packets sent before it.
+    /// Bytes of packets sent before its latest transmission.
     pub(crate) bytes_before: u64,
 }
 
@@ -208,6 +211,7 @@ impl Half {
             + losses.points.capacity() * size_of::<LossPoint>()
             + losses.gaps.capacity() * size_of::<(SeqNum, SeqNum, u64)>()
             + (losses.silences.capacity() * 3 + losses.frames.capacity()) * size_of::<u64>()
+            + self.pace.held()
     }
 
     /// Bytes in flight.
@@ -263,6 +267,7 @@ impl Half {
             timestamp: segment.timestamps.map(|[val, _]| val),
             bytes_before: self.bytes,
         };
+        self.pace.on_new(segment, self.bytes);
         if self.una.is_none() {
             self.una = Some(segment.seq);
         }

@@ -2,7 +2,7 @@
 
 use super::{Confidence, Found, Surroundings, has, is_seen_at};
 use crate::flow::Flow;
-use crate::half::{Half, LossPoint, MS, SECOND};
+use crate::half::{Half, Losses, MS, SECOND};
 use crate::id::Id;
 use crate::shares::Wait;
 
@@ -123,7 +123,7 @@ fn kind_of(half: &Half) -> (&'static str, Confidence) {
     if is_queue && grown * 10 >= points.len() * 6 {
         return ("congestion", Confidence::High);
     }
-    if points.len() >= 15 && is_policed(points) {
+    if points.len() >= 15 && is_policed(half) {
         return ("policer", Confidence::High);
     }
     match points.len() {
@@ -132,19 +132,48 @@ fn kind_of(half: &Half) -> (&'static str, Confidence) {
     }
 }
 
-/// True if, at each loss, about as much had passed as a constant rate allows.
-fn is_policed(points: &[LossPoint]) -> bool {
+/// True if a bucket of tokens explains the losses: at each of them about as much had passed as a constant rate
+/// allows, and in between never more. Losses by chance on a link whose rate is reached lie on such a line, too,
+/// but amid the others.
+fn is_policed(half: &Half) -> bool {
+    let size = u64::from(half.mss) + HEADERS;
+    let mut lost: Vec<_> = half.losses.points.iter().map(|it| (it.at, it.sent)).collect();
+    if lost.len() >= Losses::MOST_POINTS {
+        // The repairs of later ones are not known.
+        let until = half.losses.points_until.saturating_sub(half.rtt.most.max(half.rtt.least) * 2);
+        lost.retain(|it| it.0 < until);
+    }
+    lost.sort_unstable();
+    let passed = |(at, sent): (u64, u64)| {
+        let before = lost.partition_point(|it| it.0 < at) as u64;
+        (at, sent.saturating_sub(before * size))
+    };
+    let points: Vec<_> = lost.iter().copied().map(passed).collect();
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return false };
-    let time = last.at.saturating_sub(first.at);
-    let total = last.passed.saturating_sub(first.passed);
-    if time == 0 || total == 0 {
+    let total = last.1.saturating_sub(first.1);
+    if last.0 == first.0 || total == 0 {
         return false;
     }
     let tolerance = (total / 50).max(20_000);
-    let is_near = |point: &&LossPoint| {
-        let passed = point.passed.saturating_sub(first.passed);
-        let share = u128::from(point.at.saturating_sub(first.at)) * u128::from(total);
-        passed.abs_diff((share / u128::from(time)) as u64) <= tolerance
-    };
-    points.iter().filter(is_near).count() * 10 >= points.len() * 9
+    let is_near = |at: &&(u64, u64)| at.1.abs_diff(on_line(*first, *last, at.0)) <= tolerance;
+    let near = points.iter().filter(is_near).count();
+    let within = half.pace.points().iter().filter(|it| it.0 > first.0 && it.0 < last.0);
+    let (mut all, mut above) = (0, 0);
+    for (at, sent) in within.copied().map(passed) {
+        let next = points.partition_point(|it| it.0 <= at);
+        let Some([from, to]) = points.get(next.saturating_sub(1)..=next) else { continue };
+        all += 1;
+        above += usize::from(sent > on_line(*from, *to, at) + size);
+    }
+    near * 10 >= points.len() * 9 && above * 25 <= all
 }
+
+/// What had passed at `at`, on the line through two points.
+fn on_line(from: (u64, u64), to: (u64, u64), at: u64) -> u64 {
+    let time = u128::from(to.0.saturating_sub(from.0)).max(1);
+    let passed = u128::from(to.1.saturating_sub(from.1));
+    from.1 + (passed * u128::from(at.saturating_sub(from.0)) / time) as u64
+}
+
+/// Bytes of the headers of IPv4 and of TCP with timestamps.
+const HEADERS: u64 = 52;

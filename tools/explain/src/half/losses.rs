@@ -32,8 +32,9 @@ pub(crate) struct Losses {
     /// Segments that the capture lacks, as the gaps show: lost before its place.
     pub(crate) gaps: Vec<(SeqNum, SeqNum, u64)>,
     pub(crate) upstream: u64,
-    /// Each loss: when the segment was sent, and how much had passed before it.
+    /// Losses, and when the last of them was repaired.
     pub(crate) points: Vec<LossPoint>,
+    pub(crate) points_until: u64,
     /// Round trips of the largest segments that are never acknowledged.
     pub(crate) stubborn: Stubborn,
     /// Longest text that was acknowledged, and longest that was repeated at least three times.
@@ -41,12 +42,12 @@ pub(crate) struct Losses {
     recovers_until: Option<SeqNum>,
 }
 
-/// A loss.
+/// A loss, also of a repeat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossPoint {
     pub(crate) at: u64,
-    /// Bytes that had been sent before it, less those lost.
-    pub(crate) passed: u64,
+    /// Bytes that had been sent before it.
+    pub(crate) sent: u64,
     /// The last round trip before it, nanoseconds.
     pub(crate) rtt: u64,
 }
@@ -121,6 +122,13 @@ impl Losses {
         (before - self.gaps.len()) as u64
     }
 
+    fn add_point(&mut self, point: LossPoint, now: u64) {
+        if self.points.len() < Self::MOST_POINTS {
+            self.points.push(point);
+            self.points_until = now;
+        }
+    }
+
     /// Handles any segment from the other end: a silence is over.
     pub(crate) fn on_sign(&mut self, at: u64) {
         if let Some(silence) = self.silence.take()
@@ -131,8 +139,10 @@ impl Losses {
         }
     }
 
-    /// Most points, gaps and frames that are kept.
+    /// Most silences and gaps that are kept.
     pub(crate) const MOST: usize = 256;
+    /// Most losses.
+    pub(crate) const MOST_POINTS: usize = 1_024;
 }
 
 impl Half {
@@ -184,17 +194,14 @@ impl Half {
         let before = *sent;
         sent.transmissions = sent.transmissions.saturating_add(1);
         sent.last = segment.at;
+        sent.bytes_before = self.bytes;
         sent.shortest = sent.shortest.min(segment.text);
         let transmissions = sent.transmissions;
-        let lost = u64::from(before.end.offset_from(before.start));
         let losses = &mut self.losses;
         if losses.frames.len() < 8 {
             losses.frames.push(segment.frame);
         }
-        if losses.points.len() < Losses::MOST && before.transmissions == 1 {
-            let passed = before.bytes_before.saturating_sub(losses.repeated.saturating_mul(lost));
-            losses.points.push(LossPoint { at: before.first, passed, rtt });
-        }
+        losses.add_point(LossPoint { at: before.last, sent: before.bytes_before, rtt }, segment.at);
         losses.repeated += 1;
         losses.last_repeated = segment.at;
         if again == Again::Timeout {
@@ -250,10 +257,8 @@ impl Half {
         if losses.frames.len() < 8 {
             losses.frames.push(segment.frame);
         }
-        if losses.points.len() < Losses::MOST {
-            let (passed, rtt) = (self.bytes, self.rtt.now());
-            losses.points.push(LossPoint { at: since, passed, rtt });
-        }
+        let (sent, rtt) = (self.bytes, self.rtt.now());
+        losses.add_point(LossPoint { at: since, sent, rtt }, segment.at);
         self.rounds.interrupt();
     }
 }

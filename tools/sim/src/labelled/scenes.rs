@@ -258,7 +258,12 @@ fn losses(label: &str, mut with: Scene, mut without: Scene, draw: &mut Draw) -> 
             with.links[1] = also(&fast, &format!("police={rate}M:{}k", draw.of(&[30, 60, 100])));
         }
         "LOSS:by chance" => {
-            with.links[1] = also(&fast, &format!("loss={}%", draw.of(&["0.5", "1", "2", "3"])));
+            let loss = format!("loss={}%", draw.of(&["0.5", "1", "2", "3"]));
+            // Half of them on a link whose rate is reached.
+            let reached = link(&format!("rate=20M,delay={delay}ms,queue=4bdp"));
+            let path = if draw.0.bool() { fast } else { reached };
+            without.links[1].clone_from(&path);
+            with.links[1] = also(&path, &loss);
         }
         "TAIL_LOSS" => {
             let far = link(&format!("rate=1G,delay={}ms", draw.of(&[120, 160, 200])));

@@ -95,7 +95,7 @@ const TAIL: Scene = Scene {
 const POLICED: Scene =
     Scene { label: "LOSS:policer", path: "rate=200M delay=20ms back.police=10M:60k", ..LONG };
 const BY_CHANCE: Scene =
-    Scene { label: "LOSS:by chance", path: "rate=50M delay=20ms back.loss=1%", ..LONG };
+    Scene { label: "LOSS:by chance", path: "rate=20M delay=20ms back.loss=1%", ..LONG };
 const DOWN: Scene = Scene {
     server: Some("-- recv=500 send=12000000 drain ss shut end"),
     client: "-- send=500 recv=12000000 end",
