@@ -111,7 +111,8 @@ impl Reader {
         Self::default()
     }
 
-    /// A reader that accepts every [`LinkType`], also several in one file.
+    /// A reader that accepts every [`LinkType`], also several in one file. It skips packets of pcapng that have
+    /// another ([`Self::unknown`]).
     pub fn of_any_link() -> Self {
         Self { accepted: Accepted::All, ..Self::default() }
     }
@@ -121,6 +122,15 @@ impl Reader {
         match &self.format {
             Some(Format::Pcapng(pcapng)) => pcapng.dropped(),
             _ => 0,
+        }
+    }
+
+    /// Packets that a reader of any link has skipped, and the number of the first one's link type
+    /// (LINKTYPE_ of tcpdump.org), if there are any.
+    pub fn unknown(&self) -> Option<(u64, u32)> {
+        match &self.format {
+            Some(Format::Pcapng(pcapng)) => pcapng.unknown(),
+            _ => None,
         }
     }
 

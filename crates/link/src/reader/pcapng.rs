@@ -16,6 +16,8 @@ pub(super) struct Reader {
     /// Packets dropped at interfaces of former sections.
     dropped_before: u64,
     link_type: Option<LinkType>,
+    /// Number of skipped packets, and link type of the first.
+    unknown: Option<(u64, u32)>,
     /// The time of the last packet.
     last: u64,
 }
@@ -38,6 +40,10 @@ struct Interface {
 impl Reader {
     pub(super) const fn link_type(&self) -> Option<LinkType> {
         self.link_type
+    }
+
+    pub(super) const fn unknown(&self) -> Option<(u64, u32)> {
+        self.unknown
     }
 
     /// Packets dropped in front of the capture, by all statistics so far.
@@ -81,8 +87,14 @@ impl Reader {
         let packet = match kind {
             SECTION_HEADER => self.section(body).map(|()| None)?,
             INTERFACE_DESCRIPTION => self.interface(body).map(|()| None)?,
-            SIMPLE_PACKET => Some(self.simple(body, accepted)?),
-            ENHANCED_PACKET => Some(self.enhanced(body, accepted)?),
+            SIMPLE_PACKET => {
+                let packet = self.simple(body, accepted);
+                self.skip_unknown(packet, accepted)?
+            }
+            ENHANCED_PACKET => {
+                let packet = self.enhanced(body, accepted);
+                self.skip_unknown(packet, accepted)?
+            }
             INTERFACE_STATISTICS => {
                 self.statistics(body);
                 None
@@ -157,6 +169,22 @@ impl Reader {
         let bytes = body.slice(4, len as usize);
         let bytes = bytes.ok_or_else(|| short(body, "bytes of the packet"))?;
         Ok(Packet { at: self.last, direction: None, link_type, wire_len, bytes })
+    }
+
+    /// Counts a packet of an unknown link type instead of failing, where any is accepted.
+    fn skip_unknown<'a>(
+        &mut self,
+        packet: Result<Packet<'a>, Fault>,
+        accepted: Accepted,
+    ) -> Result<Option<Packet<'a>>, Fault> {
+        match packet {
+            Err(Fault::LinkType(number)) if accepted == Accepted::All => {
+                let (count, first) = self.unknown.unwrap_or((0, number));
+                self.unknown = Some((count + 1, first));
+                Ok(None)
+            }
+            packet => packet.map(Some),
+        }
     }
 
     /// Notes an interface's count of dropped packets. Faulty statistics spoil no packet.

@@ -140,6 +140,29 @@ fn reader_of_any_link_takes_mixed_kinds_and_counts_drops() {
 }
 
 #[test]
+fn reader_of_any_link_skips_and_counts_unknown_kinds() {
+    let mut file = ours();
+    let block = |kind: u32, body: &[u8]| {
+        let len = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &len, body, &len].concat()
+    };
+    file.extend(block(1, &[147, 0, 0, 0, 0, 0, 0, 0]));
+    let mut packet = [0; 24];
+    (packet[0], packet[12], packet[16]) = (1, 4, 4);
+    let known = file.len();
+    file.extend(block(6, &packet));
+    let (mut reader, mut rest, mut packets) = (Reader::of_any_link(), &file[..], 0);
+    while !rest.is_empty() {
+        let Block { len, packet } = reader.block(rest).unwrap();
+        packets += usize::from(packet.is_some());
+        rest = &rest[len..];
+    }
+    assert_eq!((packets, reader.unknown()), (2, Some((1, 147))));
+    let fault = read(&file).unwrap_err();
+    assert_eq!((fault.fault, fault.offset), (Fault::LinkType(147), known));
+}
+
+#[test]
 fn read_error_names_block_offset_and_fault() {
     let says = |file: &[u8], parts: &[&str]| {
         let error = read(file).unwrap_err().to_string();
