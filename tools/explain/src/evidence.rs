@@ -8,6 +8,7 @@ use crate::findings::Confidence;
 use crate::flow::{CLIENT, SERVER};
 use crate::half::MS;
 use crate::id::Id;
+use crate::id::kinds::{SYNS_DROPPED, SYNS_FILTERED, SYNS_UNHEEDED};
 use crate::report::{Finding, Place, Report};
 
 /// Counters and sockets of one host.
@@ -81,8 +82,8 @@ const SIGNS: [Sign; 13] = [
 
 impl Report {
     /// Settles findings by what a host says: one that it confirms is sure, and one that it contradicts is
-    /// `INFO` of low confidence. The host is the one at which the capture was taken, if its place is known, and
-    /// otherwise the one that its counters of opened connections tell.
+    /// `INFO` of low confidence, or takes another name. The host is the one that its counters of opened
+    /// connections tell, if one of them is 0, and otherwise the one at which the capture was taken.
     pub fn settle(&mut self, evidence: &Evidence) {
         let host = self.host_of(evidence);
         for finding in &mut self.findings {
@@ -97,16 +98,14 @@ impl Report {
         let count = |place| self.flows.iter().filter(|flow| flow.place == place).count();
         let [at_client, at_server] = [Place::Client, Place::Server].map(count);
         let opens = |name: &str| evidence.counters.get(name).copied().unwrap_or(0);
-        match at_client.cmp(&at_server) {
-            std::cmp::Ordering::Greater => Some(CLIENT),
-            std::cmp::Ordering::Less => Some(SERVER),
-            std::cmp::Ordering::Equal => {
-                match [opens("TcpActiveOpens"), opens("TcpPassiveOpens")] {
-                    [0, count] if count > 0 => Some(SERVER),
-                    [count, 0] if count > 0 => Some(CLIENT),
-                    _ => None,
-                }
-            }
+        match [opens("TcpActiveOpens"), opens("TcpPassiveOpens")] {
+            [0, count] if count > 0 => Some(SERVER),
+            [count, 0] if count > 0 => Some(CLIENT),
+            _ => match at_client.cmp(&at_server) {
+                std::cmp::Ordering::Greater => Some(CLIENT),
+                std::cmp::Ordering::Less => Some(SERVER),
+                std::cmp::Ordering::Equal => None,
+            },
         }
     }
 }
@@ -120,6 +119,10 @@ impl Finding {
             }
             return;
         }
+        if [SYNS_DROPPED, SYNS_UNHEEDED].contains(&self.kind) {
+            self.settle_syns(evidence, host == Some(SERVER));
+            return;
+        }
         let Some(sign) = SIGNS.iter().find(|sign| sign.id == self.id) else { return };
         let side = if sign.is_here { self.side } else { 1 - self.side.min(1) };
         if host.is_some_and(|host| host != side) {
@@ -130,6 +133,24 @@ impl Finding {
             self.confirm(format!("{name} is {count}"));
         } else if sign.decides && host.is_some() && known.len() == sign.names.len() {
             self.contradict(format!("{} is 0", sign.names.join(" and ")));
+        }
+    }
+
+    /// Tells a full queue that drops SYNs from a path or a filter that does.
+    fn settle_syns(&mut self, evidence: &Evidence, is_server: bool) {
+        const NAMES: [&str; 2] = ["TcpExtListenOverflows", "TcpExtListenDrops"];
+        let counts = NAMES.map(|name| evidence.counters.get(name).copied());
+        match (is_server, counts) {
+            (true, [Some(0), Some(0)]) => {
+                (self.id, self.kind, self.side) = (Id::Loss, SYNS_FILTERED, CLIENT);
+                self.confirm(format!("{} are 0: no queue was full", NAMES.join(" and ")));
+                self.confidence = Confidence::Medium;
+            }
+            (true, [Some(count), _]) if count > 0 => {
+                (self.id, self.kind, self.side) = (Id::AcceptOverflow, SYNS_DROPPED, SERVER);
+                self.confirm(format!("{} is {count}", NAMES[0]));
+            }
+            _ => {}
         }
     }
 

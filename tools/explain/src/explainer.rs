@@ -20,10 +20,16 @@ pub struct Explainer {
     table: Table,
     ports: PortUses,
     paths: BTreeMap<[Address; 2], PathState>,
-    overflows: BTreeMap<Endpoint, u32>,
+    servers: BTreeMap<Endpoint, ServerState>,
     groups: BTreeMap<GroupKey, Finding>,
     flows: Vec<FlowReport>,
     report: Report,
+    /// Time of the first frame of all.
+    began: Option<u64>,
+    /// Latest time since it last went backwards by much.
+    latest: u64,
+    /// The frame at which it did, if no segment has come since.
+    unordered: Option<u64>,
     /// Memory of the flows, bytes.
     held: usize,
 }
@@ -53,6 +59,9 @@ impl PathState {
                 *second = (at, port);
             }
         }
+        if flow.unaccepted().is_some() {
+            return;
+        }
         let silences = flow.halves.iter().flat_map(|half| {
             let open = half.losses.silence.map(|it| (it.since, flow.last));
             half.losses.silences.iter().map(|(since, until, _)| (*since, *until)).chain(open)
@@ -71,12 +80,57 @@ impl PathState {
         heard.into_iter().any(|(at, other)| *other != port && *at > since)
     }
 
+    /// True if text of another flow than that of `port` was repeated without an answer in this time.
+    fn is_silent(&self, port: u16, from: u64, until: u64) -> bool {
+        let others = self.silences.iter().filter(|(_, _, other)| *other != port);
+        others.into_iter().any(|(since, to, _)| *since < until && from < *to)
+    }
+
     fn is_shared(&self, port: u16) -> bool {
         let own = self.silences.iter().filter(|(_, _, own)| *own == port);
         own.into_iter().any(|(since, until, _)| {
             let others = self.silences.iter().filter(|(_, _, other)| *other != port);
             others.into_iter().any(|(from, to, _)| from < until && since < to)
         })
+    }
+}
+
+/// A server, as several flows show it.
+#[derive(Clone, Default, Debug)]
+struct ServerState {
+    /// Connections whose SYN-ACK came again after the ACK, or whose text it does not know.
+    overflows: u32,
+    /// Times in which SYNs were repeated and nothing came back, before the handshake succeeded.
+    unheeded: Vec<(u64, u64)>,
+    syns: u64,
+    repeated_syns: u64,
+    segments: u64,
+    repeated: u64,
+}
+
+impl ServerState {
+    fn note(&mut self, flow: &Flow) {
+        self.overflows += u32::from(flow.late_syn_acks > 0 || flow.unaccepted().is_some());
+        let count = u64::from(flow.halves[CLIENT].opening.count);
+        self.syns += count;
+        if let Some(time) = flow.unheeded_syns() {
+            self.repeated_syns += count.saturating_sub(1);
+            if self.unheeded.len() < 32 {
+                self.unheeded.push(time);
+            }
+        }
+        for half in &flow.halves {
+            self.segments += half.segments;
+            self.repeated += half.losses.repeated;
+        }
+    }
+
+    /// True if SYNs of three flows were repeated at once, and text is lost far more rarely.
+    fn is_full(&self, time: (u64, u64)) -> bool {
+        let at_once = self.unheeded.iter().filter(|it| it.0 < time.1 && time.0 < it.1);
+        let is_path = self.repeated.saturating_mul(self.syns).saturating_mul(4)
+            > self.repeated_syns.saturating_mul(self.segments);
+        at_once.count() >= 3 && !is_path
     }
 }
 
@@ -89,8 +143,15 @@ impl Explainer {
     /// Takes the next frame of the capture.
     pub fn take(&mut self, packet: &Packet<'_>) {
         self.skip(packet.at);
-        let Some(segment) = Segment::read(self.report.frames, packet) else { return };
+        let Some(segment) = Segment::read(self.report.frames, packet) else {
+            self.report.cut += u64::from(Segment::is_cut(packet));
+            return;
+        };
         self.report.segments += 1;
+        if let Some(frame) = self.unordered.take() {
+            let found = Found::new(Id::CaptureUnordered, CLIENT, frame).info();
+            self.add(segment.ends, found, 1);
+        }
         self.on_segment(&segment);
     }
 
@@ -102,20 +163,29 @@ impl Explainer {
     /// Counts a frame that is not to be explained, so that numbers of frames are those of the file.
     pub fn skip(&mut self, at: u64) {
         self.report.frames += 1;
-        let first = self.report.frames == 1;
-        self.report.first = if first { at } else { self.report.first.min(at) };
+        if at.saturating_add(SECOND) < self.latest {
+            self.end_capture();
+            (self.latest, self.unordered) = (at, Some(self.report.frames));
+        }
+        self.latest = self.latest.max(at);
+        self.began = Some(self.began.map_or(at, |began| began.min(at)));
         self.report.last = self.report.last.max(at);
     }
 
-    /// Judges all flows, and returns the report.
-    pub fn finish(mut self) -> Report {
+    /// Counts a frame that is not to be explained, and has no time that is known.
+    pub const fn skip_untimed(&mut self) {
+        self.report.frames += 1;
+    }
+
+    /// Judges all flows: those that follow are of another capture.
+    fn end_capture(&mut self) {
         let table = std::mem::take(&mut self.table);
         table.flows().for_each(|flow| self.note(flow));
         self.table = table;
         while let Some(flow) = self.table.pop_oldest() {
             self.judge(&flow);
         }
-        let (end, frame) = (self.report.last, self.report.frames);
+        let (end, frame) = (self.latest, self.report.frames);
         for exhausted in std::mem::take(&mut self.ports).exhausted(end, frame) {
             let found = Found::new(Id::PortExhausted, CLIENT, exhausted.frame);
             let found = found.kind(exhausted.kind).confidence(exhausted.confidence);
@@ -126,7 +196,14 @@ impl Explainer {
                 exhausted.flows,
             );
         }
+        (self.paths, self.servers, self.held) = Default::default();
+    }
+
+    /// Judges all flows, and returns the report.
+    pub fn finish(mut self) -> Report {
+        self.end_capture();
         let mut report = self.report;
+        report.first = self.began.unwrap_or(0);
         report.findings = self.groups.into_values().collect();
         report.sort();
         self.flows.sort_by_key(|flow| (std::cmp::Reverse(flow.time_lost), flow.first_frame));
@@ -185,10 +262,9 @@ impl Explainer {
         if self.paths.contains_key(&key) || self.paths.len() < Self::MOST_PATHS {
             self.paths.entry(key).or_default().note(flow);
         }
-        if (flow.late_syn_acks > 0 || flow.unaccepted().is_some())
-            && self.overflows.len() < Self::MOST_PATHS
-        {
-            *self.overflows.entry(flow.ends[1]).or_default() += 1;
+        let server = flow.ends[1];
+        if self.servers.contains_key(&server) || self.servers.len() < Self::MOST_PATHS {
+            self.servers.entry(server).or_default().note(flow);
         }
     }
 
@@ -198,9 +274,13 @@ impl Explainer {
         let is_alive = [0, 1].map(|side| {
             path.is_some_and(|path| path.is_alive(side, port, flow.heard[side].max(flow.first)))
         });
+        let server = self.servers.get(&flow.ends[1]);
+        let is_silent = |(from, until)| path.is_some_and(|path| path.is_silent(port, from, until));
+        let unheeded = flow.unheeded_syns().filter(|time| !is_silent(*time));
         let around = Surroundings {
-            end: self.report.last,
-            overflows: self.overflows.get(&flow.ends[1]).copied().unwrap_or(0),
+            end: self.latest,
+            overflows: server.map_or(0, |it| it.overflows),
+            is_full: unheeded.is_some_and(|time| server.is_some_and(|server| server.is_full(time))),
             is_alive,
             is_shared_silence: path.is_some_and(|path| path.is_shared(port)),
         };
@@ -239,6 +319,7 @@ impl Explainer {
             side: found.side,
             flows: 0,
             time_lost: 0,
+            time_lost_most: 0,
             frames: Vec::new(),
             evidence: Vec::new(),
         });
@@ -249,6 +330,7 @@ impl Explainer {
         }
         group.flows += flows;
         group.time_lost = group.time_lost.saturating_add(found.time);
+        group.time_lost_most = group.time_lost_most.max(found.time);
         group.confidence = group.confidence.max(found.confidence);
         for frame in found.frames {
             if group.frames.len() < Finding::MOST_FRAMES && !group.frames.contains(&frame) {

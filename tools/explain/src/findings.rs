@@ -94,6 +94,8 @@ pub(crate) struct Surroundings {
     pub(crate) end: u64,
     /// Connections to this server whose SYN-ACK came again after the ACK.
     pub(crate) overflows: u32,
+    /// True if SYNs to it were repeated on several connections at once, while the path carried text.
+    pub(crate) is_full: bool,
     /// True if a side has sent on another connection of these hosts, after the flow fell silent.
     pub(crate) is_alive: [bool; 2],
     /// True if another connection of these hosts was silent at the same time.
@@ -119,5 +121,6 @@ pub(crate) fn has(found: &[Found], ids: &[Id]) -> bool {
 /// True if what this side's sender does is seen without the path's delay: near it, or if the place is
 /// unknown and round trips are long.
 pub(crate) fn is_seen_at(flow: &Flow, side: usize, half: &Half) -> bool {
-    flow.is_near(side) || flow.reach == [None; 2] && half.rtt.least > MS
+    let is_near = flow.is_near(side) || flow.reach == [None; 2] && half.rtt.least > MS;
+    is_near && !flow.is_of_two_places()
 }

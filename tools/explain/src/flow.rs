@@ -4,7 +4,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, SeqNum};
 
 use crate::duplicates::Recent;
-use crate::half::{Again, Half, Identity, MS, SECOND};
+use crate::half::{Again, Half, Identity, Losses, MS, SECOND};
 use crate::segment::Segment;
 use crate::shares::Wait;
 
@@ -46,6 +46,8 @@ pub(crate) struct Flow {
     pub(crate) recent: Recent,
     /// Frames that were doubled.
     pub(crate) doubled: u64,
+    /// Of these, those of which the first was at least a millisecond older.
+    pub(crate) doubled_far: u64,
     pub(crate) doubled_frame: u64,
 }
 
@@ -124,6 +126,7 @@ impl Flow {
             prior,
             recent: Recent::default(),
             doubled: 0,
+            doubled_far: 0,
             doubled_frame: 0,
         }
     }
@@ -131,7 +134,7 @@ impl Flow {
     /// Memory that it takes, bytes.
     pub(crate) fn held(&self) -> usize {
         let lists: usize = self.halves.iter().map(Half::held).sum();
-        size_of::<Self>() + lists + self.resets.capacity() * size_of::<Reset>()
+        size_of::<Self>() + lists + self.recent.held() + self.resets.capacity() * size_of::<Reset>()
     }
 
     /// The side that sent a segment.
@@ -176,6 +179,11 @@ impl Flow {
         }
     }
 
+    /// True if the capture has most frames twice, at least a millisecond apart.
+    pub(crate) const fn is_of_two_places(&self) -> bool {
+        self.doubled_far.saturating_mul(2) > self.doubled
+    }
+
     /// True if the capture was taken at this side, or close to it.
     pub(crate) fn is_near(&self, side: usize) -> bool {
         let near = self.reach.get(side).copied().flatten();
@@ -198,9 +206,27 @@ impl Flow {
         all.find(|(_, until, _)| self.answered.is_none_or(|at| *until <= at))
     }
 
+    /// Time in which SYNs were repeated and nothing came back, from the first to the last, before the handshake
+    /// succeeded.
+    pub(crate) fn unheeded_syns(&self) -> Option<(u64, u64)> {
+        let [client, server] = self.halves.each_ref().map(|half| half.opening);
+        let is_late = client.count > 1 && server.count > 0 && server.first >= client.last;
+        (is_late && self.refusal.is_none()).then_some((client.first, client.last))
+    }
+
     /// Takes the next segment.
     pub(crate) fn take(&mut self, segment: &Segment) {
-        if self.recent.has(segment) {
+        let half = &self.halves[self.side_of(segment)];
+        let mut age = self.recent.age_of_original(segment);
+        if age.is_none() {
+            age = half.age_of_copied(segment);
+            if age.is_some() && self.recent.widen() {
+                // What were repeats so far may have been copies.
+                self.halves.iter_mut().for_each(|half| half.losses = Losses::default());
+            }
+        }
+        if let Some(age) = age {
+            self.doubled_far += u64::from(age >= MS);
             self.doubled_frame = if self.doubled == 0 { segment.frame } else { self.doubled_frame };
             self.doubled += 1;
             return;
@@ -268,8 +294,10 @@ impl Flow {
             opening.frame = segment.frame;
             opening.seq = segment.seq;
             opening.offer = segment.offer;
-            opening.timestamp = segment.timestamps.map(|[val, _]| val);
         }
+        let before = opening.timestamp;
+        opening.timestamp = segment.timestamps.map(|[val, _]| val);
+        opening.has_own_timestamp = opening.count == 0 || before != opening.timestamp;
         opening.count += 1;
         (opening.last, opening.last_frame) = (segment.at, segment.frame);
         let half = &mut self.halves[side];
@@ -293,8 +321,11 @@ impl Flow {
             half.edge_shift = Some(shift).filter(|_| !offers.iter().any(|offer| offer.is_cut));
         }
         let client = &self.halves[CLIENT].opening;
-        if client.count == 1 && self.halves[SERVER].opening.count == 1 {
-            let reach = segment.at.saturating_sub(client.first);
+        let echo = segment.timestamps.map(|[_, ecr]| ecr);
+        // The echo tells which SYN is answered.
+        let is_of_last = client.has_own_timestamp && client.timestamp == echo && echo.is_some();
+        if (client.count == 1 || is_of_last) && self.halves[SERVER].opening.count == 1 {
+            let reach = segment.at.saturating_sub(client.last);
             self.reach[SERVER] = Some(reach);
             self.halves[CLIENT].rtt.add(reach, segment.at, segment.frame, false);
         }

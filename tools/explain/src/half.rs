@@ -51,7 +51,7 @@ pub(crate) struct Half {
     pub(crate) rtt: Rtt,
     pub(crate) rounds: Rounds,
     pub(crate) losses: Losses,
-    pub(crate) pace: Pace,
+    pub(crate) pace: Option<Box<Pace>>,
     pub(crate) zero_window: Pause,
     pub(crate) delayed_acks: Pause,
     /// Waits of this application while nothing was in flight.
@@ -78,7 +78,9 @@ pub(crate) struct Opening {
     pub(crate) last_frame: u64,
     pub(crate) seq: SeqNum,
     pub(crate) offer: Offer,
+    /// TSval of the latest, and whether the one before it had another.
     pub(crate) timestamp: Option<u32>,
+    pub(crate) has_own_timestamp: bool,
 }
 
 /// A segment in flight.
@@ -93,7 +95,9 @@ pub(crate) struct Sent {
     pub(crate) is_sacked: bool,
     /// Shortest text with which it was sent.
     pub(crate) shortest: u32,
+    /// TSval of the first, and IP id of the latest.
     pub(crate) timestamp: Option<u32>,
+    pub(crate) ip_id: Option<u16>,
     /// Bytes of packets sent before its latest transmission.
     pub(crate) bytes_before: u64,
 }
@@ -211,7 +215,7 @@ impl Half {
             + losses.points.capacity() * size_of::<LossPoint>()
             + losses.gaps.capacity() * size_of::<(SeqNum, SeqNum, u64)>()
             + (losses.silences.capacity() * 3 + losses.frames.capacity()) * size_of::<u64>()
-            + self.pace.held()
+            + self.pace.as_ref().map_or(0, |pace| pace.held())
     }
 
     /// Bytes in flight.
@@ -265,9 +269,10 @@ impl Half {
             is_sacked: false,
             shortest: segment.text,
             timestamp: segment.timestamps.map(|[val, _]| val),
+            ip_id: segment.ip_id,
             bytes_before: self.bytes,
         };
-        self.pace.on_new(segment, self.bytes);
+        Pace::on_new(&mut self.pace, segment.at, self.bytes, self.segments);
         if self.una.is_none() {
             self.una = Some(segment.seq);
         }
@@ -316,6 +321,22 @@ impl Half {
             shares.shift(Wait::Application, Wait::SendBuffer, time - of_window);
         }
         shares
+    }
+
+    /// Time since the transmission of which this segment is a copy: it has the same text and the same IP id, or
+    /// without one a TSval that is older than the sender's latest.
+    pub(crate) fn age_of_copied(&self, segment: &Segment) -> Option<u64> {
+        self.next.filter(|next| segment.text > 0 && segment.seq.before(*next))?;
+        let sent = self.flight.get(self.place_of(segment.seq)?)?;
+        let age = segment.at.saturating_sub(sent.last);
+        let is_same = (sent.start, sent.end) == (segment.seq, segment.end());
+        let stamp = segment.timestamps.map(|[val, _]| val);
+        let is_old = || {
+            let latest = stamp.filter(|_| stamp == sent.timestamp).zip(self.identity.timestamp);
+            latest.is_some_and(|(now, latest)| latest != now && latest.wrapping_sub(now) < 1 << 31)
+        };
+        let is_copy = sent.ip_id == segment.ip_id && (segment.ip_id.is_some() || is_old());
+        (is_same && is_copy && age <= SECOND).then_some(age)
     }
 
     /// Place in the flight of the segment that has this number.

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use kinds::{BY_CHANCE, CONGESTION, POLICER, SYNS_DROPPED, SYNS_FILTERED, SYNS_UNHEEDED};
+
+pub(crate) mod kinds;
+
 /// Name of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
@@ -62,20 +66,22 @@ pub enum Id {
     CaptureOneWay,
     /// The capture has segments before or after the card's offload.
     CaptureOffloaded,
+    /// The capture's time goes backwards: captures one after another.
+    CaptureUnordered,
 }
 
-/// Cause, refutation and settings of a finding.
-struct Texts {
+/// Cause, refutation and settings of a finding, or of one of its kinds.
+pub(crate) struct Texts {
     name: &'static str,
-    cause: &'static str,
-    refuted_by: &'static str,
-    linux: &'static str,
-    freebsd: &'static str,
+    pub(crate) cause: &'static str,
+    pub(crate) refuted_by: &'static str,
+    pub(crate) linux: &'static str,
+    pub(crate) freebsd: &'static str,
 }
 
 impl Id {
     /// All, in the order of a connection's life.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::SynUnanswered,
         Self::SynRefused,
         Self::TwSynRefused,
@@ -104,6 +110,7 @@ impl Id {
         Self::CaptureDuplicates,
         Self::CaptureOneWay,
         Self::CaptureOffloaded,
+        Self::CaptureUnordered,
     ];
 
     /// The name in reports: `SYN_UNANSWERED`.
@@ -129,6 +136,18 @@ impl Id {
     /// The change on FreeBSD.
     pub fn freebsd(self) -> &'static str {
         self.texts().freebsd
+    }
+
+    /// The texts of a kind: those of the finding, unless it has its own.
+    pub(crate) fn texts_of(self, kind: &str) -> &'static Texts {
+        match (self, kind) {
+            (Self::AcceptOverflow, SYNS_DROPPED) => &kinds::DROPPED_SYNS,
+            (Self::Loss, CONGESTION) => &kinds::LOSS_BY_CONGESTION,
+            (Self::Loss, POLICER) => &kinds::LOSS_BY_POLICER,
+            (Self::Loss, BY_CHANCE) => &kinds::LOSS_BY_CHANCE,
+            (Self::Loss, SYNS_UNHEEDED | SYNS_FILTERED) => &kinds::LOSS_OF_SYNS,
+            _ => self.texts(),
+        }
     }
 
     const fn texts(self) -> &'static Texts {
@@ -161,6 +180,7 @@ impl Id {
             Self::CaptureDuplicates => &CAPTURE_DUPLICATES,
             Self::CaptureOneWay => &CAPTURE_ONE_WAY,
             Self::CaptureOffloaded => &CAPTURE_OFFLOADED,
+            Self::CaptureUnordered => &CAPTURE_UNORDERED,
         }
     }
 }
@@ -378,4 +398,12 @@ const CAPTURE_OFFLOADED: Texts = Texts {
     refuted_by: "the MTU of the path is that large",
     linux: "ethtool -K IF tso off gso off gro off, if frames on the wire matter",
     freebsd: "ifconfig IF -tso -lro, if frames on the wire matter",
+};
+const CAPTURE_UNORDERED: Texts = Texts {
+    name: "CAPTURE_UNORDERED",
+    cause: "time goes backwards by more than a second: the file has several captures, each of which is explained \
+            for itself",
+    refuted_by: "the host's clock was set back during the capture",
+    linux: "mergecap without -a orders captures of one time; explain takes several files, too",
+    freebsd: "mergecap without -a orders captures of one time; explain takes several files, too",
 };

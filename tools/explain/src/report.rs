@@ -2,7 +2,7 @@
 
 use whimbrel_wire::Endpoint;
 
-use crate::findings::Confidence;
+use crate::findings::{Confidence, is_seen_at};
 use crate::flow::{CLIENT, Flow, SERVER};
 use crate::id::Id;
 use crate::shares::TimeShares;
@@ -15,6 +15,8 @@ pub struct Report {
     pub frames: u64,
     /// TCP segments among them.
     pub segments: u64,
+    /// Further segments, of which the capture has not the whole fixed header: they are left out.
+    pub cut: u64,
     /// Connections, with attempts.
     pub flow_count: u64,
     /// Flows judged before the end, because there were too many.
@@ -63,8 +65,10 @@ pub struct Finding {
     pub side: usize,
     /// Number of flows.
     pub flows: u64,
-    /// Time that they lost together, nanoseconds.
+    /// Time that they lost, nanoseconds: the sum over all flows, which may exceed the time of the capture.
     pub time_lost: u64,
+    /// Time that one of them lost at most, nanoseconds.
+    pub time_lost_most: u64,
     /// Numbers of frames that show it, at most [`Finding::MOST_FRAMES`].
     pub frames: Vec<u64>,
     /// Facts of the hosts that confirm or refute it ([`Report::settle`]).
@@ -72,6 +76,26 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The cause, in one sentence.
+    pub fn cause(&self) -> &'static str {
+        self.id.texts_of(self.kind).cause
+    }
+
+    /// An observation that would show the finding to be wrong.
+    pub fn refuted_by(&self) -> &'static str {
+        self.id.texts_of(self.kind).refuted_by
+    }
+
+    /// The change on Linux.
+    pub fn linux(&self) -> &'static str {
+        self.id.texts_of(self.kind).linux
+    }
+
+    /// The change on FreeBSD.
+    pub fn freebsd(&self) -> &'static str {
+        self.id.texts_of(self.kind).freebsd
+    }
+
     /// Most frames that are named.
     pub const MOST_FRAMES: usize = 8;
 }
@@ -125,6 +149,9 @@ pub struct FlowReport {
     pub place: Place,
     /// Time of each direction, by what it waited for.
     pub shares: [TimeShares; 2],
+    /// True for a direction of which that is known: the capture was taken at its sender. Elsewhere the path's
+    /// delay, its queue and the acknowledgments under way hide what the sender waited for.
+    pub are_shares_known: [bool; 2],
     /// Names of its findings.
     pub ids: Vec<Id>,
     /// Time lost, nanoseconds.
@@ -151,6 +178,7 @@ impl FlowReport {
             has_scale: halves.iter().all(|half| half.edge_shift.is_some()),
             place,
             shares: halves.map(|half| half.shares_by_limit()),
+            are_shares_known: [CLIENT, SERVER].map(|side| is_seen_at(flow, side, halves[side])),
             ids: Vec::new(),
             time_lost: 0,
         }

@@ -97,6 +97,15 @@ impl Segment {
         Some(segment)
     }
 
+    /// True if a packet is of TCP, and the capture ends before the fixed part of its header does.
+    pub(crate) fn is_cut(packet: &Packet<'_>) -> bool {
+        let bytes = packet.link_type.ip_packet(packet.bytes);
+        let is_cut = |bytes: &[u8]| {
+            Ip::read(bytes).is_some_and(|ip| ip.payload >= 20 && bytes.len() < ip.header + 20)
+        };
+        bytes.is_some_and(is_cut)
+    }
+
     /// Reads the options, up to the first that is cut or invalid.
     fn read_options(&mut self, mut rest: &[u8]) {
         loop {

@@ -130,6 +130,19 @@ fn options_that_the_capture_cuts_are_not_missing() {
     assert!(report.worst().next().is_none(), "windows of an unknown scale: {found:?}");
 }
 
+/// As `-s 60` does it with IPv6 over Ethernet.
+#[test]
+fn segments_cut_within_the_header_are_counted() {
+    let file = window_limited();
+    let mut count = 0;
+    let report = changed(&file, |_, bytes| {
+        count += 1;
+        bytes.truncate(39);
+        vec![0]
+    });
+    assert_eq!((report.segments, report.cut), (0, count));
+}
+
 /// As a router's captures of both of its interfaces have them: IPv4 ids of 0 in SYNs, another TTL.
 #[test]
 fn frames_of_two_interfaces_count_once() {

@@ -22,7 +22,8 @@ pub(super) fn judge(flow: &Flow, found: &mut Vec<Found>) {
         }
     }
     if flow.doubled > 0 {
-        found.push(Found::new(Id::CaptureDuplicates, 0, flow.doubled_frame).info());
+        let doubled = Found::new(Id::CaptureDuplicates, 0, flow.doubled_frame).info();
+        found.push(if flow.is_of_two_places() { doubled.kind("of two places") } else { doubled });
     }
     let is_faulty = found.iter().skip(before).any(|it| it.id != Id::CaptureOffloaded);
     if is_faulty {

@@ -3,7 +3,7 @@
 use super::{Confidence, Found, Surroundings, has, is_seen_at};
 use crate::flow::Flow;
 use crate::half::{Half, Losses, MS, SECOND};
-use crate::id::Id;
+use crate::id::{Id, kinds};
 use crate::shares::Wait;
 
 pub(super) fn judge(flow: &Flow, around: &Surroundings, found: &mut Vec<Found>) {
@@ -102,7 +102,7 @@ fn loss(flow: &Flow, side: usize, half: &Half) -> Option<Found> {
     }
     let (kind, confidence) = match is_seen_at(flow, side, half) {
         true => kind_of(half),
-        false => ("not decidable here", Confidence::Medium),
+        false => (kinds::NOT_HERE, Confidence::Medium),
     };
     let found = Found::new(Id::Loss, side, frame).kind(kind).confidence(confidence);
     let found = Found { frames: losses.frames.clone(), ..found };
@@ -121,14 +121,14 @@ fn kind_of(half: &Half) -> (&'static str, Confidence) {
     let high = half.rtt.least.saturating_add(range / 2);
     let grown = points.iter().filter(|point| point.rtt >= high).count();
     if is_queue && grown * 10 >= points.len() * 6 {
-        return ("congestion", Confidence::High);
+        return (kinds::CONGESTION, Confidence::High);
     }
     if points.len() >= 15 && is_policed(half) {
-        return ("policer", Confidence::High);
+        return (kinds::POLICER, Confidence::High);
     }
     match points.len() {
-        3.. => ("by chance", Confidence::Medium),
-        _ => ("unknown kind", Confidence::Low),
+        3.. => (kinds::BY_CHANCE, Confidence::Medium),
+        _ => (kinds::UNKNOWN, Confidence::Low),
     }
 }
 
@@ -157,7 +157,8 @@ fn is_policed(half: &Half) -> bool {
     let tolerance = (total / 50).max(20_000);
     let is_near = |at: &&(u64, u64)| at.1.abs_diff(on_line(*first, *last, at.0)) <= tolerance;
     let near = points.iter().filter(is_near).count();
-    let within = half.pace.points().iter().filter(|it| it.0 > first.0 && it.0 < last.0);
+    let course = half.pace.as_ref().map_or(&[][..], |pace| pace.points());
+    let within = course.iter().filter(|it| it.0 > first.0 && it.0 < last.0);
     let (mut all, mut above) = (0, 0);
     for (at, sent) in within.copied().map(passed) {
         let next = points.partition_point(|it| it.0 <= at);
@@ -168,7 +169,7 @@ fn is_policed(half: &Half) -> bool {
     near * 10 >= points.len() * 9 && above * 25 <= all
 }
 
-/// What had passed at `at`, on the line through two points.
+/// Bytes that had passed at `at`, on the line through two points.
 fn on_line(from: (u64, u64), to: (u64, u64), at: u64) -> u64 {
     let time = u128::from(to.0.saturating_sub(from.0)).max(1);
     let passed = u128::from(to.1.saturating_sub(from.1));

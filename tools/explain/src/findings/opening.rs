@@ -4,6 +4,7 @@ use super::{Confidence, Found, Surroundings};
 use crate::flow::{CLIENT, Flow, SERVER};
 use crate::half::{MS, SECOND};
 use crate::id::Id;
+use crate::id::kinds::{SYNS_DROPPED, SYNS_UNHEEDED, UNKNOWN};
 use crate::shares::Wait;
 
 pub(super) fn judge(flow: &Flow, around: &Surroundings, found: &mut Vec<Found>) {
@@ -79,7 +80,8 @@ fn overflow(flow: &Flow, around: &Surroundings) -> Option<Found> {
         }
     };
     let found = Found::new(Id::AcceptOverflow, SERVER, frame);
-    let found = Found { time: until.saturating_sub(established), is_info: false, ..found };
+    let time = until.saturating_sub(established);
+    let found = Found { time, is_info: time < 200 * MS, ..found };
     match flow.is_near(SERVER) {
         true => Some(found),
         false if around.overflows >= 3 && (flow.late_syn_acks > 0 || around.is_alive[SERVER]) => {
@@ -89,8 +91,9 @@ fn overflow(flow: &Flow, around: &Surroundings) -> Option<Found> {
     }
 }
 
-/// Sees SYNs or SYN-ACKs that come again before the handshake ends: they were lost, or dropped because the
-/// server's queue was full, as other connections to it show.
+/// Sees SYNs or SYN-ACKs that come again before the handshake ends. SYNs that a capture at the server has were
+/// dropped there; elsewhere they were lost, unless several connections at once, or others that it did not accept,
+/// show that its queue was full.
 fn lost_opening(flow: &Flow, around: &Surroundings) -> Option<Found> {
     let [client, server] = flow.halves.each_ref().map(|half| half.opening);
     let until = flow.established?;
@@ -98,13 +101,14 @@ fn lost_opening(flow: &Flow, around: &Surroundings) -> Option<Found> {
         return None;
     }
     let (side, opening) = if client.count > 1 { (CLIENT, client) } else { (SERVER, server) };
-    let found = match (around.overflows > 0, side) {
-        (true, CLIENT) => Found::new(Id::AcceptOverflow, SERVER, opening.last_frame)
-            .kind("SYNs are dropped")
-            .confidence(Confidence::Medium),
-        _ => Found::new(Id::Loss, side, opening.last_frame)
-            .kind("unknown kind")
-            .confidence(Confidence::Low),
+    let lost = Found::new(Id::Loss, side, opening.last_frame).confidence(Confidence::Low);
+    let full = Found::new(Id::AcceptOverflow, SERVER, opening.last_frame).kind(SYNS_DROPPED);
+    let is_known = flow.is_near(SERVER) || around.overflows > 0;
+    let found = match flow.unheeded_syns() {
+        Some(_) if is_known => full.confidence(Confidence::Medium),
+        Some(_) if around.is_full => full.confidence(Confidence::Low),
+        Some(_) => lost.kind(SYNS_UNHEEDED),
+        None => lost.kind(UNKNOWN),
     };
     Some(found.costs(until.saturating_sub(flow.first), flow))
 }

@@ -195,6 +195,7 @@ impl Half {
         sent.transmissions = sent.transmissions.saturating_add(1);
         sent.last = segment.at;
         sent.bytes_before = self.bytes;
+        sent.ip_id = segment.ip_id;
         sent.shortest = sent.shortest.min(segment.text);
         let transmissions = sent.transmissions;
         let losses = &mut self.losses;

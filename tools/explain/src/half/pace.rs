@@ -1,32 +1,30 @@
 //! The course of a direction: how much had been sent at times all over it.
 
-use crate::segment::Segment;
-
 /// Times, and the bytes sent before them: all over the direction, ever farther apart.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Pace {
     points: Vec<(u64, u64)>,
-    /// New segments from one point to the next is 2 to this power.
+    /// Segments from one point to the next are 2 to this power, times [`Self::FIRST`].
     spread: u8,
-    segments: u64,
 }
 
 impl Pace {
-    /// Handles new text, before which `bytes` had been sent.
-    pub(super) fn on_new(&mut self, segment: &Segment, bytes: u64) {
-        self.segments += 1;
-        if !self.segments.is_multiple_of(16 << self.spread) {
+    /// Handles new text at `at`, before which `bytes` in so many `segments` had been sent.
+    pub(super) fn on_new(place: &mut Option<Box<Self>>, at: u64, bytes: u64, segments: u64) {
+        let spread = place.as_ref().map_or(0, |pace| pace.spread);
+        if !segments.is_multiple_of(Self::FIRST << spread) {
             return;
         }
-        if self.points.len() >= Self::MOST {
+        let pace = place.get_or_insert_default();
+        if pace.points.len() >= Self::MOST {
             let mut number = 0;
-            self.points.retain(|_| {
+            pace.points.retain(|_| {
                 number += 1;
                 number % 2 == 0
             });
-            self.spread += 1;
+            pace.spread += 1;
         }
-        self.points.push((segment.at, bytes));
+        pace.points.push((at, bytes));
     }
 
     /// Times in order, and the bytes sent before each.
@@ -36,8 +34,9 @@ impl Pace {
 
     /// Memory, bytes.
     pub(super) fn held(&self) -> usize {
-        self.points.capacity() * size_of::<(u64, u64)>()
+        size_of::<Self>() + self.points.capacity() * size_of::<(u64, u64)>()
     }
 
+    const FIRST: u64 = 16;
     const MOST: usize = 256;
 }
