@@ -12,7 +12,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
 use crate::{output, streams};
-use input::{Ended, Input};
+use input::{Ended, Frame, Input};
 
 mod document;
 mod evidence;
@@ -82,10 +82,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// A capture and its explanation.
 struct Explained {
+    /// Its name, as it can be printed.
     name: String,
+    /// Its name without escapes, if that is text.
+    file: String,
     report: whimbrel_explain::Report,
     /// Frames that the capture's statistics report as dropped.
     dropped: u64,
+    /// Frames of unknown link types, and the number of the first one's.
+    unknown: Option<(u64, u32)>,
     ended: Ended,
 }
 
@@ -96,9 +101,10 @@ fn explain(
     filter: Option<&Filter>,
     stop: &Stop,
 ) -> Result<Explained, Failure> {
-    let mut input = Input::open(path, name)?;
+    let mut input = Input::open(path, name, stop)?;
     let mut explainer = Explainer::new();
-    let ended = input.read(stop, |packet| {
+    let ended = input.read(stop, |frame| {
+        let Frame::Packet(packet) = frame else { return explainer.skip_untimed() };
         let is_wanted = filter.is_none_or(|it| it.matches(packet.link_type, packet.bytes));
         let is_asked = arguments.flow.is_none_or(|ends| is_of(packet, ends));
         match is_wanted && is_asked {
@@ -109,8 +115,13 @@ fn explain(
     if let Ended::Early(why) = &ended {
         streams::tell(&format!("note: {name}: {why}; explained up to there\n"));
     }
-    let dropped = input.dropped();
-    Ok(Explained { name: name.to_owned(), report: explainer.finish(), dropped, ended })
+    let (dropped, unknown) = (input.dropped(), input.unknown());
+    let file = match path.to_str() {
+        Some("-") => name.to_owned(),
+        path => path.unwrap_or(name).to_owned(),
+    };
+    let (name, report) = (name.to_owned(), explainer.finish());
+    Ok(Explained { name, file, report, dropped, unknown, ended })
 }
 
 /// True if a packet is of the flow between these ends.

@@ -18,13 +18,15 @@ pub(super) fn of(captures: &[Explained]) -> Value {
 fn capture(explained: &Explained) -> Value {
     let report = &explained.report;
     json!({
-        "file": explained.name,
+        "file": explained.file,
         "whole": matches!(explained.ended, Ended::Whole),
         "frames": report.frames,
         "segments": report.segments,
+        "cut": report.cut,
         "connections": report.flow_count,
         "summed_up": report.summed_up,
         "dropped": explained.dropped,
+        "unknown_link": explained.unknown.map_or(0, |(count, _)| count),
         "first": report.first,
         "last": report.last,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
@@ -43,11 +45,12 @@ fn finding(finding: &Finding) -> Value {
         "look_at": if finding.side == 0 { "client" } else { "server" },
         "flows": finding.flows,
         "time_lost": finding.time_lost,
+        "time_lost_most": finding.time_lost_most,
         "frames": finding.frames,
         "evidence": finding.evidence,
-        "cause": finding.id.cause(),
-        "refuted_by": finding.id.refuted_by(),
-        "settings": { "linux": finding.id.linux(), "freebsd": finding.id.freebsd() },
+        "cause": finding.cause(),
+        "refuted_by": finding.refuted_by(),
+        "settings": { "linux": finding.linux(), "freebsd": finding.freebsd() },
     })
 }
 
@@ -60,6 +63,7 @@ fn flow(flow: &FlowReport) -> Value {
             "repeated": flow.repeated[side],
             "rtt": flow.rtt[side],
             "time": shares.collect::<serde_json::Map<String, Value>>(),
+            "time_known": flow.are_shares_known[side],
         })
     };
     json!({

@@ -21,6 +21,17 @@ pub(super) fn of(explained: &Explained, arguments: &Arguments) -> String {
         let _ =
             writeln!(page, "  the capture itself dropped {dropped} frames: findings may be wrong");
     }
+    if let Some((count, number)) = explained.unknown {
+        let frames = quantity::of(count, "frame");
+        let _ = writeln!(page, "  {frames} of unknown link types ({number} first) skipped");
+    }
+    if report.cut > 0 {
+        let cut = quantity::of(report.cut, "TCP segment");
+        let _ = writeln!(
+            page,
+            "  {cut} cut within the header left out: capture 96 bytes of each packet (-s 96)"
+        );
+    }
     if report.segments == 0 {
         let is_selected = arguments.flow.is_some() || arguments.filter.is_some();
         page.push_str(match is_selected {
@@ -55,15 +66,14 @@ pub(super) fn of(explained: &Explained, arguments: &Arguments) -> String {
 
 fn paragraph(finding: &Finding) -> String {
     let mut text = format!("\n{}\n", wrap(&headline(finding), 4));
-    let id = finding.id;
     for fact in &finding.evidence {
         let _ = writeln!(text, "{}", wrap(&format!("  the host says: {fact}"), 4));
     }
     let lines = [
-        ("cause", id.cause()),
-        ("refuted if", id.refuted_by()),
-        ("Linux", id.linux()),
-        ("FreeBSD", id.freebsd()),
+        ("cause", finding.cause()),
+        ("refuted if", finding.refuted_by()),
+        ("Linux", finding.linux()),
+        ("FreeBSD", finding.freebsd()),
     ];
     for (name, line) in lines {
         let _ = writeln!(text, "{}", wrap(&format!("  {name}: {line}"), 4));
@@ -94,6 +104,10 @@ fn headline(finding: &Finding) -> String {
     }
     if !finding.is_info {
         let _ = write!(text, ", {} lost", nanos(finding.time_lost));
+        if finding.flows > 1 {
+            let most = nanos(finding.time_lost_most);
+            let _ = write!(text, " in sum, {most} at most in one");
+        }
     }
     let frames: Vec<_> = finding.frames.iter().map(u64::to_string).collect();
     let _ =
@@ -143,6 +157,11 @@ fn flow_lines(flow: &FlowReport) -> String {
         }
         if let Some(rtt) = flow.rtt[side] {
             let _ = write!(line, ", least round trip {}", nanos(rtt));
+        }
+        if !flow.are_shares_known[side] {
+            line.push_str("; time: not known here, far from the sender");
+            let _ = writeln!(text, "{}", wrap(&line, 6));
+            continue;
         }
         let percent = flow.shares[side].percent();
         let waits = Wait::ALL.into_iter().zip(percent).filter(|(_, percent)| *percent > 0);

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
-use crate::running::{fail, succeed, succeed_with};
+use crate::running::{Running, Signal, await_handler, await_that, fail, succeed, succeed_with};
 use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
@@ -53,6 +54,9 @@ fn small_window_is_explained_also_from_a_pipe() {
     assert!(window * 10 > all * 8, "{time:?}");
     let page = succeed_with(&mut whimbrel("explain -"), fs::File::open(&file).unwrap());
     assert!(page.contains("RWND_LIMITED") && page.contains("net.ipv4.tcp_rmem"), "{page}");
+    // Of the sender far away nothing is claimed.
+    let known = |side: usize| capture["flows"][0]["directions"][side]["time_known"].clone();
+    assert_eq!([known(0), known(1)], [true, false]);
     fs::remove_file(file).unwrap();
 }
 
@@ -145,6 +149,8 @@ fn refused_ports_of_the_lab_are_explained_and_whimbrel_has_none() {
     let folder = scratch("explain-lab");
     for words in [
         "unikraft-nginx --profile lwip-2.1",
+        // Enough to use all ports twice.
+        "unikraft-nginx --profile whimbrel --vary lasts=10s --vary runs=2 --vary service-rate=20000",
         "illumos-1125ms --profile illumos-2011,whimbrel --vary rate=500",
     ] {
         let line = format!("lab run {words} --no-tui --pcap-dir {}", folder.display());
@@ -166,6 +172,84 @@ fn refused_ports_of_the_lab_are_explained_and_whimbrel_has_none() {
             assert_eq!(findings[0]["id"], "TW_SYN_REFUSED", "{}", file.display());
         }
     }
-    assert!(refused >= 2 && fine >= 1, "{refused} and {fine}");
+    assert!(refused >= 3 && fine >= 4, "{refused} and {fine}");
     fs::remove_dir_all(folder).unwrap();
+}
+
+/// A FIFO without a writer, and one whose writer pauses.
+#[test]
+fn first_interrupt_ends_the_wait_for_a_fifo() {
+    let file = captured("load -n 20 -K -w mem:delay=1ms --quiet", "explain-fifo.pcapng");
+    let bytes = fs::read(&file).unwrap();
+    let fifo = scratch("explain-fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for is_written in [false, true] {
+        let mut command = whimbrel(&format!("explain --json {}", fifo.display()));
+        let explain = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let writer = is_written.then(|| {
+            let mut writer = fs::File::options().write(true).open(&fifo).unwrap();
+            std::io::Write::write_all(&mut writer, &bytes[..bytes.len() - 7]).unwrap();
+            writer
+        });
+        await_handler(explain.id());
+        if is_written {
+            await_that("the pipe is empty", || {
+                rustix::io::ioctl_fionread(writer.as_ref().unwrap()).unwrap() == 0
+            });
+        }
+        explain.signal(Signal::INT);
+        let ended = explain.output();
+        assert!(ended.status.success(), "{ended:?}");
+        let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        let capture = &document["captures"][0];
+        assert_eq!(capture["whole"], false);
+        assert_eq!(capture["connections"], if is_written { 20 } else { 0 });
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(told.contains("stopped by a signal"), "{told}");
+    }
+    [file, fifo].into_iter().for_each(|file| fs::remove_file(file).unwrap());
+}
+
+/// A pcapng block of this kind.
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let len = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes()[..], &len, body, &len].concat()
+}
+
+#[test]
+fn frames_of_an_unknown_link_type_are_counted() {
+    let file = captured("load -n 20 -K -w mem:delay=1ms --quiet", "explain-link.pcapng");
+    let bytes = fs::read(&file).unwrap();
+    // A second interface, of link type 147, and a frame of it, behind all others and in front of them.
+    let packet = |interface: u8| {
+        let mut body = vec![0; 24];
+        (body[0], body[12], body[16]) = (interface, 4, 4);
+        block(6, &body)
+    };
+    let interface = block(1, &[147, 0, 0, 0, 0, 0, 0, 0]);
+    let head = bytes[4] as usize;
+    let alone = [&bytes[..head], &interface, &packet(0), &packet(0)].concat();
+    fs::write(&file, [&bytes[..], &interface, &packet(1)].concat()).unwrap();
+    let capture = explained("", &file);
+    assert_eq!((&capture["unknown_link"], &capture["connections"]), (&1.into(), &20.into()));
+    let page = succeed(&mut whimbrel(&format!("explain {}", file.display())));
+    assert!(page.contains("1 frame of unknown link types (147 first) skipped"), "{page}");
+    fs::write(&file, alone).unwrap();
+    let (code, error) = fail(&mut whimbrel(&format!("explain {}", file.display())));
+    assert!(code == 1 && error.contains("frames of link type 147"), "{error}");
+    fs::remove_file(file).unwrap();
+}
+
+/// Unprintable letters are escaped on the page alone; a document has its own escapes.
+#[test]
+fn document_has_the_unescaped_name_of_the_file() {
+    let file = captured("load -n 2 -K -w mem:delay=1ms --quiet", "explain-name.pcapng");
+    let other = file.with_file_name(format!("{} \u{1b}[1m\"\\\u{e9}", std::process::id()));
+    fs::rename(&file, &other).unwrap();
+    let mut command = whimbrel("explain --json");
+    let document: Value = serde_json::from_str(&succeed(command.arg(&other))).unwrap();
+    assert_eq!(document["captures"][0]["file"], other.to_str().unwrap());
+    let page = succeed(whimbrel("explain").arg(&other));
+    assert!(!page.contains('\u{1b}') && page.contains("[1m"), "{page:?}");
+    fs::remove_file(other).unwrap();
 }

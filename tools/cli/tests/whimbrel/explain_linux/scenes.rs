@@ -142,7 +142,14 @@ pub(super) const SCENES: [Scene; 30] = [
         ..PLAIN
     },
     Scene { is_quick: true, ..LISTEN_FULL },
-    Scene { control: "bbr", path: "delay=25ms", ..LISTEN_FULL },
+    // One after another: the full queue drops SYNs, and answers none.
+    Scene {
+        control: "bbr",
+        path: "delay=25ms",
+        server: Some("backlog=1 accept-after=5.5 conns=8 -- recv=500 send=5000 shut end"),
+        client: "conns=8 gap=0.3 -- send=500 recv=5000 end",
+        ..LISTEN_FULL
+    },
     Scene { label: "OPTIONS_MISSING", path: "rate=200M delay=40ms", scales: false, ..PLAIN },
     Scene {
         label: "OPTIONS_MISSING",
