@@ -186,8 +186,13 @@ impl Flow {
 
     /// True if the capture was taken at this side, or close to it.
     pub(crate) fn is_near(&self, side: usize) -> bool {
-        let near = self.reach.get(side).copied().flatten();
-        let far = self.reach.get(1 - side.min(1)).copied().flatten();
+        // A handshake with repeats may lack one of both; text shows it, too.
+        let of_text = |side: usize| {
+            let rtt = self.halves.get(1 - side.min(1)).map(|half| half.rtt);
+            rtt.filter(|rtt| rtt.samples > 0 && self.reach != [None; 2]).map(|rtt| rtt.least)
+        };
+        let reach = |side: usize| self.reach.get(side).copied().flatten().or_else(|| of_text(side));
+        let (near, far) = (reach(side), reach(1 - side.min(1)));
         near.zip(far).is_some_and(|(near, far)| {
             near < far && near.saturating_mul(4) <= far.saturating_add(MS)
         })
