@@ -100,8 +100,6 @@ impl PathState {
 struct ServerState {
     /// Connections whose SYN-ACK came again after the ACK, or whose text it does not know.
     overflows: u32,
-    /// Of these, those whose SYN-ACK came again.
-    late_syn_acks: u32,
     /// Times in which SYNs were repeated and nothing came back, before the handshake succeeded.
     unheeded: Vec<(u64, u64)>,
     syns: u64,
@@ -113,7 +111,6 @@ struct ServerState {
 impl ServerState {
     fn note(&mut self, flow: &Flow) {
         self.overflows += u32::from(flow.late_syn_acks > 0 || flow.unaccepted().is_some());
-        self.late_syn_acks += u32::from(flow.late_syn_acks > 0);
         let count = u64::from(flow.halves[CLIENT].opening.count);
         self.syns += count;
         if let Some(time) = flow.unheeded_syns() {
@@ -283,7 +280,6 @@ impl Explainer {
         let around = Surroundings {
             end: self.latest,
             overflows: server.map_or(0, |it| it.overflows),
-            late_syn_acks: server.map_or(0, |it| it.late_syn_acks),
             is_full: unheeded.is_some_and(|time| server.is_some_and(|server| server.is_full(time))),
             is_alive,
             is_shared_silence: path.is_some_and(|path| path.is_shared(port)),

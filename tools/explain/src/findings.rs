@@ -94,8 +94,6 @@ pub(crate) struct Surroundings {
     pub(crate) end: u64,
     /// Connections to this server whose SYN-ACK came again after the ACK.
     pub(crate) overflows: u32,
-    /// Of these, those whose SYN-ACK came again.
-    pub(crate) late_syn_acks: u32,
     /// True if SYNs to it were repeated on several connections at once, while the path carried text.
     pub(crate) is_full: bool,
     /// True if a side has sent on another connection of these hosts, after the flow fell silent.

@@ -82,7 +82,7 @@ fn overflow(flow: &Flow, around: &Surroundings) -> Option<Found> {
     let found = Found::new(Id::AcceptOverflow, SERVER, frame);
     let time = until.saturating_sub(established);
     let found = Found { time, is_info: time < 200 * MS, ..found };
-    let is_shown = flow.late_syn_acks > 0 || around.late_syn_acks >= 2 || around.is_alive[SERVER];
+    let is_shown = flow.late_syn_acks > 0 || flow.answered.is_some() || around.is_alive[SERVER];
     match flow.is_near(SERVER) {
         true => Some(found),
         false if around.overflows >= 3 && is_shown => Some(found.confidence(Confidence::Medium)),
