@@ -48,7 +48,7 @@ pub(super) fn parse(words: &[String]) -> Result<(Option<States>, Option<Filter>)
     let tokens = words.iter().flat_map(|word| tokens::split(word)).collect();
     let mut parser = Parser { tokens, at: 0, depth: 0 };
     let states = parser.states()?;
-    let filter = if parser.peek().is_some() { Some(parser.or()?) } else { None };
+    let filter = if parser.peek().is_some() { Some(parser.list()?) } else { None };
     match parser.peek() {
         None => Ok((states, filter)),
         Some(rest) => {
@@ -103,23 +103,20 @@ impl Parser {
         }
     }
 
-    fn or(&mut self) -> Result<Filter, Failure> {
-        let mut filter = self.and()?;
-        while self.takes(&["or", "|", "||"]) {
-            filter = Filter::Or(filter.into(), self.and()?.into());
-        }
-        Ok(filter)
-    }
-
-    /// Conditions side by side are joined by and.
-    fn and(&mut self) -> Result<Filter, Failure> {
+    /// Conditions from left to right: in iproute2's ss, too, `and` binds no more than `or`. Side by side they are
+    /// joined by and.
+    fn list(&mut self) -> Result<Filter, Failure> {
         let mut filter = self.condition()?;
-        while self.takes(&["and", "&", "&&"])
-            || self.peek().is_some_and(|next| !matches!(next, "or" | "|" | "||" | ")"))
-        {
-            filter = Filter::And(filter.into(), self.condition()?.into());
+        loop {
+            if self.takes(&["or", "|", "||"]) {
+                filter = Filter::Or(filter.into(), self.condition()?.into());
+            } else if self.takes(&["and", "&", "&&"]) || self.peek().is_some_and(|next| next != ")")
+            {
+                filter = Filter::And(filter.into(), self.condition()?.into());
+            } else {
+                return Ok(filter);
+            }
         }
-        Ok(filter)
     }
 
     fn condition(&mut self) -> Result<Filter, Failure> {
@@ -133,7 +130,7 @@ impl Parser {
         match word.as_str() {
             "not" | "!" => Ok(Filter::Not(self.condition()?.into())),
             "(" => {
-                let filter = self.or()?;
+                let filter = self.list()?;
                 match self.next("a bracket )")?.as_str() {
                     ")" => Ok(filter),
                     other => Err(wrong(&format!("{other:?} stands where a bracket ) belongs"))),
@@ -180,8 +177,11 @@ impl Parser {
     fn port(&mut self, end: End) -> Result<Filter, Failure> {
         let comparison = self.comparison().unwrap_or(Comparison::Equal);
         let text = self.next("a port")?;
-        let port = port_of(text.rsplit(':').next().unwrap_or_default())?;
-        Ok(Filter::Port { end, comparison, port })
+        let port = text.strip_prefix(':').unwrap_or(&text);
+        if port == "*" {
+            return Ok(Filter::Address { end, prefix: None, port: None });
+        }
+        Ok(Filter::Port { end, comparison, port: port_of(port)? })
     }
 }
 
