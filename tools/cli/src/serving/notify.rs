@@ -1,7 +1,10 @@
 //! Messages to the service manager, by the protocol of sd_notify(3).
 
-use std::env;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
+use std::{env, io};
 
 use sd_notify::NotifyState;
 use whimbrel_base::Instant;
@@ -72,7 +75,7 @@ impl ServiceManager {
 
     fn send(&self, states: &[NotifyState<'_>]) {
         if self.is_there
-            && let Err(error) = sd_notify::notify(false, states)
+            && let Err(error) = send(states)
         {
             warn(&format!("NOTIFY_SOCKET: the service manager takes no messages: {error}"));
         }
@@ -82,6 +85,21 @@ impl ServiceManager {
 /// True if a service manager takes messages of this process.
 pub(super) fn is_there() -> bool {
     env::var_os("NOTIFY_SOCKET").is_some_and(|path| !path.is_empty())
+}
+
+/// Sends a message to the socket that `NOTIFY_SOCKET` names: by a path, or with `@` by an abstract name, which
+/// `sd_notify::notify` would take for a path.
+fn send(states: &[NotifyState<'_>]) -> io::Result<()> {
+    let name = env::var_os("NOTIFY_SOCKET").unwrap_or_default();
+    let to = match name.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+        name if name.starts_with(b"vsock") => {
+            return Err(io::Error::other("it is of another machine: use a path, or @ and a name"));
+        }
+        _ => SocketAddr::from_pathname(&name)?,
+    };
+    let message: String = states.iter().map(|state| format!("{state}\n")).collect();
+    UnixDatagram::unbound()?.send_to_addr(message.as_bytes(), &to).map(drop)
 }
 
 /// Least interval of signs of life.

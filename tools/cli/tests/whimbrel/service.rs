@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixDatagram;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as SocketName, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -212,6 +213,30 @@ fn service_manager_learns_of_start_reload_and_end() {
     assert_eq!(manager.await_line("STOPPING=1"), "STOPPING=1\nSTATUS=draining\n");
     assert_eq!(client.rest(), 0);
     assert!(serve.wait().success());
+}
+
+#[test]
+fn abstract_socket_of_a_service_manager_gets_messages() {
+    let name = format!("whimbrel-notify-{}", std::process::id());
+    let socket = UnixDatagram::bind_addr(&SocketName::from_abstract_name(&name).unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut command = whimbrel(&format!("serve -w kernel: -l {}", free_address()));
+    let mut serve = Running::start(command.env("NOTIFY_SOCKET", format!("@{name}")));
+    let next = || {
+        let mut bytes = [0; 4_096];
+        let count = socket.recv(&mut bytes).unwrap();
+        String::from_utf8(bytes[..count].to_vec()).unwrap()
+    };
+    assert_eq!(next(), "READY=1\nSTATUS=serving\n");
+    serve.signal(Signal::TERM);
+    assert!(next().starts_with("STOPPING=1\n"));
+    assert!(serve.wait().success());
+    let mut command = whimbrel(&format!("serve -w kernel: -l {}", free_address()));
+    let mut serve = Running::start(command.env("NOTIFY_SOCKET", "vsock:2:1"));
+    await_serving(&mut serve);
+    serve.signal(Signal::TERM);
+    let told = String::from_utf8(serve.output().stderr).unwrap();
+    assert!(told.contains("use a path, or @ and a name"), "{told}");
 }
 
 #[test]
