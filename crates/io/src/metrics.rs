@@ -4,7 +4,9 @@
 //! are those of at most 1,000 connections, read for each answer. docs/METRICS.md has a relabelling to the names of
 //! node_exporter.
 
-use std::fmt;
+use std::collections::HashSet;
+use std::fmt::{self, Write as _};
+use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -15,6 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 use whimbrel_stack::shard::{ListingDetail, ListingPlace, SocketState, StateCounts};
+use whimbrel_tcp::table::{LatencyHistogram, PassiveLatencies};
 
 use crate::control::ControlHost;
 use crate::control::ask::ask;
@@ -24,6 +27,13 @@ use crate::control::request::Refusal;
 pub use server::{MetricsError, MetricsServer};
 
 mod server;
+
+/// Records the times of handshakes, and of waits to be accepted, from now on: the metrics then have them.
+pub fn record_latencies(hosts: &[ControlHost]) {
+    for shard in hosts.iter().flat_map(|host| &host.shards) {
+        shard.inspect(Box::new(whimbrel_stack::Shard::record_latencies));
+    }
+}
 
 /// Returns the metrics of these hosts as OpenMetrics 1.0 text; the text of the error says which shard does not
 /// answer. It blocks until each shard has answered, at most 10 s each.
@@ -36,6 +46,28 @@ pub fn text(hosts: &[ControlHost]) -> Result<String, String> {
     // A String takes everything.
     encode(&mut text, &registry).map_err(|error| error.to_string())?;
     Ok(text)
+}
+
+/// Converts OpenMetrics to Prometheus' text format 0.0.4, whose descriptions name a counter with its `_total`.
+fn text_format(open_metrics: &str) -> String {
+    let described = |line: &str| -> Option<String> {
+        line.strip_prefix("# TYPE ")?.strip_suffix(" counter").map(str::to_owned)
+    };
+    let counters: HashSet<String> = open_metrics.lines().filter_map(described).collect();
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines().filter(|line| *line != "# EOF") {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some(kind), Some(name), Some(rest)) if counters.contains(name) => {
+                let _ = writeln!(text, "# {kind} {name}_total {rest}");
+            }
+            _ => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    text
 }
 
 /// Figures of all hosts at one scrape.
@@ -102,6 +134,7 @@ impl Collector for Scrape {
         self.encode_counters(&mut encoder)?;
         self.encode_drops(&mut encoder)?;
         self.encode_gauges(&mut encoder)?;
+        self.encode_latencies(&mut encoder)?;
         self.encode_round_trips(&mut encoder)
     }
 }
@@ -185,6 +218,37 @@ impl Scrape {
         Ok(())
     }
 
+    fn encode_latencies(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let histograms: [(&str, &str, ReadTimes); 2] = [
+            (
+                "whimbrel_handshake_seconds",
+                "Time from a SYN to the end of its handshake",
+                |latencies| &latencies.handshake,
+            ),
+            (
+                "whimbrel_accept_wait_seconds",
+                "Time that connections waited to be accepted",
+                |latencies| &latencies.accept_wait,
+            ),
+        ];
+        let bounds = LatencyHistogram::BOUNDS.iter().map(Duration::as_secs_f64);
+        let bounds: Vec<f64> = bounds.chain([f64::INFINITY]).collect();
+        for (name, help, read) in histograms {
+            let mut metric = encoder.encode_descriptor(name, help, None, Histogram::TYPE)?;
+            for host in &self.0 {
+                let Some(latencies) = &host.figures.latencies else { continue };
+                let histogram = read(latencies);
+                let counts = histogram.counts();
+                let buckets: Vec<_> = bounds.iter().copied().zip(counts.iter().copied()).collect();
+                let (sum, count) = (histogram.sum().as_secs_f64(), counts.iter().sum());
+                let labels = host.labels(&[]);
+                let mut family = metric.encode_family(&labels)?;
+                family.encode_histogram::<[(&str, &str); 0]>(sum, count, &buckets, None)?;
+            }
+        }
+        Ok(())
+    }
+
     fn encode_round_trips(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let (name, help) =
             ("whimbrel_rtt_seconds", "Smoothed round trips of at most 1000 connections now");
@@ -216,6 +280,8 @@ fn first_sentence(text: &str) -> String {
     first.trim_end_matches('.').to_owned()
 }
 
+/// Reads a histogram of a host.
+type ReadTimes = fn(&PassiveLatencies) -> &LatencyHistogram;
 /// Reads a gauge of a host.
 type Read<'r> = &'r dyn Fn(&Scraped) -> u64;
 

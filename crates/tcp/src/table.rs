@@ -5,6 +5,7 @@ pub mod cookies;
 pub mod fast_open;
 mod fast_opens;
 pub mod flow_table;
+mod latency;
 pub mod listeners;
 pub mod ports;
 pub mod syn_cache;
@@ -16,6 +17,7 @@ pub use cookies::{Carried, CookieTerms, Cookies, Membership};
 pub use fast_open::{CookieVerdict, FastOpenCache, FastOpenKeys, KnownServer, Service};
 pub use fast_opens::{FastOpens, Opened};
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
+pub use latency::{LatencyHistogram, PassiveLatencies};
 pub use listeners::{
     AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
 };

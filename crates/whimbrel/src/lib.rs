@@ -40,6 +40,7 @@
 //! | `hyper-util` | `Connector`, with which hyper-util's pooling client uses a stack |
 //! | `quinn`, `hickory`, `tonic` | `compat`: sockets with the traits of these libraries |
 //! | `rules` | `StackBuilder::config_file` and `StackBuilder::environment` |
+//! | `control`, `metrics` | `StackBuilder::control`: a control socket for `whimbrel ss` and its like; `Stack::metrics`: OpenMetrics |
 //! | `sim` | `sim::World`: hosts on bad networks in virtual time, for tests; enables tokio's `test-util` |
 //!
 //! None is on by default.

@@ -32,7 +32,8 @@ impl Stack {
 
     /// Returns counters, states, memory and round trips as OpenMetrics 1.0 text, for a program's own
     /// endpoint; its content type is `application/openmetrics-text; version=1.0.0; charset=utf-8`. It walks
-    /// all connections, 256 at a time, on a thread of its own.
+    /// all connections, 256 at a time, on a thread of its own. From the first call on, it records the times of
+    /// handshakes and of waits to be accepted: some 100 instructions a connection.
     ///
     /// # Cancel safety
     ///
@@ -47,6 +48,7 @@ impl Stack {
         let (sender, text) = tokio::sync::oneshot::channel();
         let shards = self.mailboxes().iter().map(|it| Arc::clone(it) as Arc<dyn Inspect>);
         let hosts = vec![ControlHost::new(shards.collect())];
+        whimbrel_io::metrics::record_latencies(&hosts);
         let scrape = move || {
             let text = whimbrel_io::metrics::text(&hosts).map_err(io::Error::other);
             // The caller may have gone.

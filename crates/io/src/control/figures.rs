@@ -9,6 +9,7 @@ use whimbrel_stack::shard::{
 };
 use whimbrel_stack::udp;
 use whimbrel_tcp::Counters;
+use whimbrel_tcp::table::PassiveLatencies;
 
 use super::ask::ask;
 use super::request::Refusal;
@@ -22,6 +23,8 @@ pub(crate) struct Figures {
     ip: Vec<IpCounters>,
     census: Census,
     pub(crate) memory: Memory,
+    /// Times of passive opens, if they are recorded.
+    pub(crate) latencies: Option<PassiveLatencies>,
     /// Connections that wait to be accepted, and the most that may.
     pub(crate) accept_queue: (u64, u64),
 }
@@ -49,6 +52,7 @@ impl Figures {
             ip: vec![shard.ip_counters().clone()],
             census: shard.census(),
             memory: shard.memory(),
+            latencies: shard.latencies().cloned(),
             accept_queue: (0, 0),
         }
     }
@@ -59,6 +63,9 @@ impl Figures {
         self.ip.extend(other.ip);
         self.census += other.census;
         self.memory += other.memory;
+        if let Some(latencies) = &other.latencies {
+            *self.latencies.get_or_insert_default() += latencies;
+        }
     }
 
     /// Every counter by its name.

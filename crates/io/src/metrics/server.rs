@@ -1,4 +1,6 @@
 //! A server of `GET /metrics`: four requests at a time, ten seconds each, of 8 KiB.
+//!
+//! A client that accepts OpenMetrics gets it. Others get Prometheus' older text format, as from other exporters.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -46,6 +48,7 @@ impl MetricsServer {
         let failed = |error| MetricsError::Listen { at, error };
         let listener = TcpListener::bind(at).map_err(failed)?;
         listener.set_nonblocking(true)?;
+        super::record_latencies(&hosts);
         let (at, stop) = (listener.local_addr()?, Stop::new()?);
         let until = stop.clone();
         let accept = move || accept(&listener, &Arc::new(hosts), &until);
@@ -116,12 +119,25 @@ fn serve(stream: &TcpStream, number: usize, hosts: &[ControlHost]) -> io::Result
     let mut words = head.split_whitespace();
     match (words.next(), words.next()) {
         (Some("GET"), Some("/metrics")) => match super::text(hosts) {
-            Ok(text) => answer(stream, "200 OK", OPEN_METRICS, &text),
+            Ok(text) if accepts_open_metrics(&head) => {
+                answer(stream, "200 OK", OPEN_METRICS, &text)
+            }
+            Ok(text) => answer(stream, "200 OK", TEXT_FORMAT, &super::text_format(&text)),
             Err(error) => answer(stream, "500 Internal Server Error", TEXT, &(error + "\n")),
         },
         (Some("GET"), _) => answer(stream, "404 Not Found", TEXT, "metrics are at /metrics\n"),
         _ => answer(stream, "405 Method Not Allowed", TEXT, "use GET\n"),
     }
+}
+
+/// True if the client names OpenMetrics in its Accept fields.
+fn accepts_open_metrics(head: &str) -> bool {
+    let accepts = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        let is_accept = name.eq_ignore_ascii_case("accept");
+        Some(is_accept && value.to_ascii_lowercase().contains("application/openmetrics-text"))
+    };
+    head.lines().any(|line| accepts(line) == Some(true))
 }
 
 /// Reads up to the empty line, within a time and 8 KiB.
@@ -161,5 +177,6 @@ const MOST_HEAD: usize = 8 << 10;
 const LIMIT: Duration = Duration::from_secs(10);
 /// Pause after a refused accept(2).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

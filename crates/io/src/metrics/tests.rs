@@ -1,4 +1,13 @@
-use super::{first_sentence, metric_name};
+use super::{first_sentence, metric_name, text_format};
+
+#[test]
+fn text_format_names_counters_with_total() {
+    let open_metrics = "# HELP a_b Some text\n# TYPE a_b counter\na_b_total{x=\"y\"} 3\n\
+                        # HELP c Now\n# TYPE c gauge\nc 1\n# EOF\n";
+    let expected = "# HELP a_b_total Some text\n# TYPE a_b_total counter\na_b_total{x=\"y\"} 3\n\
+                    # HELP c Now\n# TYPE c gauge\nc 1\n";
+    assert_eq!(text_format(open_metrics), expected);
+}
 
 #[test]
 fn names_have_their_group_as_node_exporters_have() {

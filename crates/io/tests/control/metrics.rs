@@ -83,10 +83,16 @@ fn server_answers_get_of_metrics_and_nothing_else() {
     let world = World::new();
     let at = "127.0.0.1:0".parse().expect("an address");
     let server = MetricsServer::start(at, vec![host(&world)]).expect("a free port");
-    let answer = ask(&server, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let accept = "accept: text/html;q=0.1, application/openmetrics-text;version=1.0.0\r\n";
+    let answer = ask(&server, &format!("GET /metrics HTTP/1.1\r\nHost: a\r\n{accept}\r\n"));
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("Content-Type: application/openmetrics-text; version=1.0.0"));
+    assert!(answer.contains("# TYPE whimbrel_netstat_Tcp_InSegs counter\n"));
     assert!(answer.ends_with("# EOF\n"));
+    let answer = ask(&server, "GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n");
+    assert!(answer.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    assert!(answer.contains("# TYPE whimbrel_netstat_Tcp_InSegs_total counter\n"));
+    assert!(!answer.contains("# EOF"));
     for (request, status) in [
         ("GET / HTTP/1.1\r\n\r\n", "404"),
         ("POST /metrics HTTP/1.1\r\n\r\n", "405"),

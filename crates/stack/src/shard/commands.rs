@@ -42,7 +42,7 @@ impl Shard {
 
     /// The next complete connection of a listener, if one waits.
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
-        self.tcp.accept(listener)
+        self.tcp.accept(&self.cx, listener)
     }
 
     /// Takes from the front of `data` what there is room for and returns how much that was; if

@@ -1,9 +1,10 @@
 //! A listing of all records in slices, so that a shard with a million of them serves packets in between.
 //!
-//! A slice visits at most 256 places. Records never move within a slab, so what keeps its kind during the
-//! listing appears once. Kinds come in the order in which a connection passes through them: what becomes a
-//! connection, or enters TIME-WAIT, during the listing appears at least once. A record in TIME-WAIT whose
-//! 2 MSL begin again, because the peer repeated its FIN, has a new place and may appear again.
+//! A slice visits at most 256 places; with snapshots, which cost as much again, 128. Records never move within a
+//! slab, so what keeps its kind during the listing appears once. Kinds come in the order in which a connection
+//! passes through them: what becomes a connection, or enters TIME-WAIT, during the listing appears at least once. A
+//! record in TIME-WAIT whose 2 MSL begin again, because the peer repeated its FIN, has a new place and may appear
+//! again.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -98,11 +99,12 @@ impl<'s> Listing<'s> {
         Self { shard, detail }
     }
 
-    /// Lists the records in the next 256 places, at most, and appends them to `listed`. Returns the place at
-    /// which the next slice continues; `None` at the end.
+    /// Lists the records in the next 256 places, at most, by [`ListingDetail::Full`] 128, and appends them to
+    /// `listed`. Returns the place at which the next slice continues; `None` at the end.
     pub fn slice(&self, from: ListingPlace, listed: &mut Vec<Listed>) -> Option<ListingPlace> {
         let mut next = from.next;
-        let end = (next | (SLICE - 1)).saturating_add(1);
+        let places = if self.detail == ListingDetail::Full { SLICE / 2 } else { SLICE };
+        let end = (next | (places - 1)).saturating_add(1);
         let went_on = loop {
             let Some(found) = self.list_next(from.kind, next, listed) else { break false };
             next = found;

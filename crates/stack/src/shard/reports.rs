@@ -1,7 +1,7 @@
 //! Getters that walk, or copy much: for reports.
 
 use whimbrel_tcp::conn::Snapshot;
-use whimbrel_tcp::table::Listener;
+use whimbrel_tcp::table::{Listener, PassiveLatencies};
 use whimbrel_wire::Flow;
 
 use super::Shard;
@@ -34,6 +34,17 @@ impl Shard {
     /// records are counted already.
     pub fn states(&self) -> StateCounts {
         self.tcp.states()
+    }
+
+    /// Records from now on how long handshakes of listeners take, and how long their connections wait to be accepted:
+    /// some 100 instructions a connection. Without this call, connections cost what they cost before.
+    pub fn record_latencies(&mut self) {
+        self.tcp.passive.listeners.record_latencies(self.cx.now);
+    }
+
+    /// Returns the times recorded since [`Shard::record_latencies`]; `None` before that call.
+    pub fn latencies(&self) -> Option<&PassiveLatencies> {
+        self.tcp.passive.listeners.latencies()
     }
 
     /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT

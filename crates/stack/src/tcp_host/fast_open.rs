@@ -127,6 +127,8 @@ impl TcpHost {
             self.passive.listeners.admit_fast_open(id);
             self.fast_opens.begin(place, Opened::ByPeer(id));
         }
+        // It waits before its handshake is complete.
+        self.passive.listeners.note_opened(entry.listener(), cx.now, None);
         cx.counters.fast_open_passive += 1;
         self.work.enlist(&mut self.records.connections, place, cx.now);
         place

@@ -122,8 +122,18 @@ impl TcpHost {
         let place = self.push_accepted(connection, entry.listener(), hash);
         if !has_defaults {
             self.apply_inherited(cx, net, entry, place);
+            self.note_opened(cx, entry);
         }
         place
+    }
+
+    /// Notes when a connection began to wait at its listener, and how long its handshake took, if that is recorded.
+    pub(crate) fn note_opened(&mut self, cx: &Context, entry: &SynEntry) {
+        if self.passive.listeners.latencies().is_none() {
+            return;
+        }
+        let handshake = self.records.syns.handshake_time(entry, cx.now);
+        self.passive.listeners.note_opened(entry.listener(), cx.now, handshake);
     }
 
     /// The connection of an entry, in its place, gets what it has of its listener and of its route.
@@ -373,14 +383,12 @@ impl Passive {
         (mss, limit.unwrap_or(cx.tunables.recv_buffer))
     }
 
-    /// True if neither the listener nor a route sets options for an entry's connection.
+    /// True if neither the listener nor a route sets options for an entry's connection, and none of its times are
+    /// recorded.
     #[inline]
     pub(crate) fn has_defaults(&self, net: &Net, entry: &SynEntry) -> bool {
         !net.ip.routes.has_metrics()
-            && self
-                .listeners
-                .get(entry.listener())
-                .is_none_or(|listener| listener.has_default_options())
+            && self.listeners.get(entry.listener()).is_none_or(|listener| listener.is_plain())
     }
 
     /// The options of an entry's listener.

@@ -35,8 +35,12 @@ impl ListenerCache {
 }
 
 impl TcpHost {
-    pub(crate) fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
-        let index = self.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
+    pub(crate) fn accept(&mut self, cx: &Context, listener: ListenerId) -> Option<Handle> {
+        let listeners = &mut self.passive.listeners;
+        let index = match listeners.pop_untimed(listener) {
+            Some(index) => index?,
+            None => listeners.pop_timed(listener, cx.now)?,
+        };
         self.work.accept_handle(&mut self.records.connections, index)
     }
 

@@ -9,11 +9,12 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
+use core::time::Duration;
 
 use whimbrel_base::{Instant, Slab};
 use whimbrel_wire::{Address, Endpoint, Family};
 
-use super::{Cookies, FastOpenKeys};
+use super::{Cookies, FastOpenKeys, PassiveLatencies};
 use crate::conn::SocketOptions;
 
 /// The listeners of one shard.
@@ -25,12 +26,20 @@ pub struct Listeners {
     /// The listener for what no other takes.
     any: Option<u32>,
     generation: u32,
+    /// Times of handshakes and of waits, if they are recorded.
+    latencies: Option<Box<PassiveLatencies>>,
 }
 
 impl Listeners {
     /// An empty table.
     pub const fn new() -> Self {
-        Self { listeners: Slab::new(), places: BTreeMap::new(), any: None, generation: 0 }
+        Self {
+            listeners: Slab::new(),
+            places: BTreeMap::new(),
+            any: None,
+            generation: 0,
+            latencies: None,
+        }
     }
 
     /// Listens at `at`; an unspecified address means every address of its family, and of the
@@ -69,10 +78,14 @@ impl Listeners {
 
     fn insert(&mut self, listener: Listener) -> ListenerId {
         self.generation = self.generation.wrapping_add(1);
+        let is_timed = self.latencies.is_some();
         let index = self.listeners.insert(listener);
         let id = ListenerId { index, generation: self.generation };
         if let Some(listener) = self.listeners.get_mut(index) {
             listener.id = id;
+            if is_timed {
+                listener.begin_timing(Instant::ZERO);
+            }
         }
         id
     }
@@ -91,12 +104,12 @@ impl Listeners {
 
     /// The listener with this index, unless it closed.
     pub fn get(&self, index: u32) -> Option<&Listener> {
-        self.listeners.get(index).filter(|listener| listener.state == State::Open)
+        self.listeners.get(index).filter(|listener| listener.state != State::Closed)
     }
 
     /// The listener with this index, unless it closed.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut Listener> {
-        self.listeners.get_mut(index).filter(|listener| listener.state == State::Open)
+        self.listeners.get_mut(index).filter(|listener| listener.state != State::Closed)
     }
 
     /// The listener that an application names, unless it closed.
@@ -107,6 +120,64 @@ impl Listeners {
     /// The listener that an application names, unless it closed.
     pub fn resolve_mut(&mut self, id: ListenerId) -> Option<&mut Listener> {
         self.get_mut(id.index).filter(|listener| listener.id == id)
+    }
+
+    /// Takes the connection that waited longest at this listener, if its waits are not timed. The outer `None`
+    /// says that they are, or that `id` names no listener: [`Listeners::pop_timed`] then does it.
+    #[inline]
+    pub fn pop_untimed(&mut self, id: ListenerId) -> Option<Option<u32>> {
+        let listener = self.listeners.get_mut(id.index);
+        let untimed = listener.filter(|it| it.state == State::Open && it.id == id);
+        untimed.map(Listener::pop_accepted)
+    }
+
+    /// Takes the connection that waited longest at a listener, and notes how long.
+    #[cold]
+    #[inline(never)]
+    pub fn pop_timed(&mut self, id: ListenerId, now: Instant) -> Option<u32> {
+        let listener = self.resolve_mut(id)?;
+        let index = listener.pop_accepted()?;
+        let since = listener.waits.pop_front();
+        if let (Some(latencies), Some(since)) = (&mut self.latencies, since) {
+            latencies.accept_wait.note(now.since(since));
+        }
+        Some(index)
+    }
+
+    /// Records [`PassiveLatencies`] from now on.
+    pub fn record_latencies(&mut self, now: Instant) {
+        if self.latencies.is_some() {
+            return;
+        }
+        self.latencies = Some(Box::default());
+        let (ids, mut next) = (&mut self.listeners, 0);
+        while let Some(found) = ids.first_from(next) {
+            next = match found {
+                Err(on) => on,
+                Ok((index, _)) => {
+                    if let Some(listener) = ids.get_mut(index) {
+                        listener.begin_timing(now);
+                    }
+                    index + 1
+                }
+            };
+        }
+    }
+
+    /// Returns the times recorded so far; `None` if none are recorded.
+    pub fn latencies(&self) -> Option<&PassiveLatencies> {
+        self.latencies.as_deref()
+    }
+
+    /// Notes that the newest connection of a listener waits from now on, and how long its handshake took, if that
+    /// is known and both are timed.
+    pub fn note_opened(&mut self, index: u32, now: Instant, handshake: Option<Duration>) {
+        let Some(latencies) = &mut self.latencies else { return };
+        if let Some(listener) = self.listeners.get_mut(index).filter(|it| it.state == State::Timed)
+        {
+            listener.waits.push_back(now);
+            handshake.into_iter().for_each(|time| latencies.handshake.note(time));
+        }
     }
 
     /// Changes how many complete connections may wait (0: none, for now); those that wait stay.
@@ -123,6 +194,7 @@ impl Listeners {
         let set = |listener: &mut Listener| {
             listener.options = *options;
             listener.has_default_options = *options == SocketOptions::default();
+            listener.is_plain = listener.has_default_options && listener.state == State::Open;
         };
         listener.map(set).is_some()
     }
@@ -179,6 +251,7 @@ impl Listeners {
     pub fn remove(&mut self, id: ListenerId) -> Option<VecDeque<u32>> {
         let listener = self.resolve_mut(id)?;
         listener.state = State::Closed;
+        listener.waits = VecDeque::new();
         let waiting = core::mem::take(&mut listener.accept_queue);
         let (places, half_open) = (places_of(listener.at, listener.families), listener.half_open);
         if self.any == Some(id.index) {
@@ -242,12 +315,16 @@ pub struct Listener {
     backlog: u32,
     half_open: u32,
     accept_queue: VecDeque<u32>,
+    /// Times since which these wait, if they are timed.
+    waits: VecDeque<Instant>,
     stats: ListenerStats,
     /// When the last SYN cookie was sent.
     cookie_sent: Option<Instant>,
     options: SocketOptions,
     /// No option was set: its connections begin as the tunables say.
     has_default_options: bool,
+    /// That, and nothing of its connections is timed.
+    is_plain: bool,
     /// Its application is being told that a connection waits.
     telling: bool,
     /// It takes what no other takes, by verdicts.
@@ -283,10 +360,12 @@ impl Listener {
             backlog: backlog.max(1),
             half_open: 0,
             accept_queue: VecDeque::new(),
+            waits: VecDeque::new(),
             stats: ListenerStats::default(),
             cookie_sent: None,
             options: SocketOptions::default(),
             has_default_options: true,
+            is_plain: true,
             telling: false,
             is_any: false,
             fast_open: FastOpenQueue::default(),
@@ -327,6 +406,20 @@ impl Listener {
     /// True if nothing was set, so that its connections inherit nothing.
     pub const fn has_default_options(&self) -> bool {
         self.has_default_options
+    }
+
+    /// True if nothing was set, and no times of its connections are recorded.
+    pub const fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// Times the connections that wait, those from before from `now` on. One for any destination has no such queue.
+    fn begin_timing(&mut self, now: Instant) {
+        if self.state == State::Open && !self.is_any {
+            self.state = State::Timed;
+            self.is_plain = false;
+            self.waits.extend(self.accept_queue.iter().map(|_| now));
+        }
     }
 
     /// True if a handshake whose SYN-ACK was repeated `retries` times has to wait for text.
@@ -493,6 +586,8 @@ pub struct AcceptQueueFull {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Open,
+    /// It takes connections, and notes how long they wait.
+    Timed,
     Closed,
 }
 

@@ -108,6 +108,13 @@ impl SynCache {
         Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
     }
 
+    /// Returns the time from the SYN of an entry to its completion now; `None` if it is of a cookie.
+    pub fn handshake_time(&self, entry: &SynEntry, now: Instant) -> Option<Duration> {
+        let before = self.levels.iter().take(entry.retries.into()).map(|it| u64::from(it.time_out));
+        let last = u64::from(entry.millis_since_syn_ack(now)?);
+        Some(Duration::from_millis(before.sum::<u64>() + last))
+    }
+
     /// The number of there are.
     pub const fn len(&self) -> usize {
         self.entries.len()

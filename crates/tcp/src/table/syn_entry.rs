@@ -429,6 +429,14 @@ impl SynEntry {
         self.retries
     }
 
+    /// Milliseconds since the last SYN-ACK that the clock sent; `None` if it is of a cookie, of which nothing is known.
+    pub fn millis_since_syn_ack(&self, now: Instant) -> Option<u32> {
+        let is_cookie = self.negotiated.has(Negotiated::COOKIE_OR_EXPERIMENTAL)
+            && !self.negotiated.has(Negotiated::FAST_OPEN);
+        let millis = tick_rounded_up(now).millis_since(self.since);
+        Some(millis).filter(|_| !is_cookie)
+    }
+
     /// The time since the only SYN-ACK was sent, to a millisecond either way, so possibly zero:
     /// the round trip, if the handshake completes `now`. If it was sent more than once, it is not
     /// known which is answered (RFC 6298 3: Karn's algorithm); of a cookie, nothing is known.

@@ -3,6 +3,7 @@
 mod chapters;
 mod explained;
 mod hostile;
+mod million;
 mod relays;
 
 use std::fs::{self, File};

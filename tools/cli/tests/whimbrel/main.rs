@@ -35,6 +35,8 @@ mod explain_linux;
 #[path = "../../../../tests/harness/files.rs"]
 mod files;
 #[cfg(test)]
+mod filters;
+#[cfg(test)]
 mod foreign;
 #[cfg(test)]
 mod formats;
@@ -76,11 +78,17 @@ mod packet;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
+mod parsers;
+#[cfg(test)]
+mod prometheus;
+#[cfg(test)]
 mod pty;
 #[cfg(test)]
 mod run;
 #[cfg(test)]
 mod running;
+#[cfg(test)]
+mod schema;
 #[cfg(test)]
 #[path = "../../../../tests/harness/scratch.rs"]
 mod scratch;

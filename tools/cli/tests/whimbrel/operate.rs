@@ -6,20 +6,19 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
 use crate::running::{Running, Signal, await_that};
+use crate::schema::Schema;
 use crate::scratch::scratch;
 use crate::signals::free_address;
 
 /// A run with its own folder of control sockets.
-struct World {
-    folder: PathBuf,
+pub(crate) struct World {
+    pub(crate) folder: PathBuf,
     runs: Vec<Running>,
 }
 
 impl World {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = scratch(name);
         fs::create_dir_all(&folder).unwrap();
         Self { folder, runs: Vec::new() }
@@ -35,7 +34,7 @@ impl World {
     }
 
     /// Starts a run, and waits for its control socket.
-    fn start(&mut self, words: &str) -> u32 {
+    pub(crate) fn start(&mut self, words: &str) -> u32 {
         let run = Running::start(&mut self.command(words));
         let pid = run.id();
         self.runs.push(run);
@@ -44,8 +43,13 @@ impl World {
         pid
     }
 
+    /// The process of the first run.
+    pub(crate) fn pid(&self) -> u32 {
+        self.runs[0].id()
+    }
+
     /// The output of a command that succeeds.
-    fn ask(&self, words: &str) -> String {
+    pub(crate) fn ask(&self, words: &str) -> String {
         let output = self.command(words).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{words}: {errors}");
@@ -58,19 +62,9 @@ impl World {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    fn await_connections(&self, words: &str, count: usize) {
+    pub(crate) fn await_connections(&self, words: &str, count: usize) {
         await_that("a control socket or connections", || self.ask(words).lines().count() == count);
     }
-}
-
-/// The document, whose members are those that its schema names.
-fn check(schema: &str, document: &str) -> Value {
-    let (schema, document): (Value, Value) =
-        (serde_json::from_str(schema).unwrap(), serde_json::from_str(document).unwrap());
-    let named = |object: &Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(named(&document), named(&schema["properties"]));
-    assert_eq!(document["schema"], schema["properties"]["schema"]["const"]);
-    document
 }
 
 #[test]
@@ -97,7 +91,7 @@ fn running_load_is_listed_and_its_connections_close() {
     assert!(world.ask("ss --host client -tO --deadlines --why").contains("waits: for "));
     let document = world.ask("ss --host client -t --json");
     let schema = include_str!("../../../../docs/schema/ss-1.json");
-    let document = check(schema, &document);
+    let document = Schema::new(schema).check(&document);
     assert_eq!(document["sockets"].as_array().unwrap().len(), 12);
     let port = &document["sockets"][0]["local"]["port"];
     let killed = world.ask(&format!("ss --host client -KHtn sport = :{port}"));
@@ -120,7 +114,9 @@ fn counters_of_a_running_load_have_each_systems_form() {
     );
     assert!(!world.ask("nstat --host client").contains("TcpExtListenOverflows"));
     assert!(world.ask("nstat --host client -z").contains("TcpExtListenOverflows"));
-    let document: Value = serde_json::from_str(&world.ask("nstat --host client -j")).unwrap();
+    let schema = Schema::new(include_str!("../../../../docs/schema/nstat-1.json"));
+    schema.check(&world.ask("nstat --host client -jz"));
+    let document = schema.check(&world.ask("nstat --host client -j"));
     assert_eq!(document["kernel"]["TcpActiveOpens"], 5);
     let (code, error) = world.refused("nstat --host client TcpNone*");
     assert!(code == Some(2) && error.contains("no counter is named"), "{error}");
@@ -150,7 +146,7 @@ fn tunable_of_a_running_load_changes_with_its_origin() {
     assert!(code == Some(1) && error.contains("client or server"), "{error}");
     let document = world.ask(&format!("sysctl {pid} --host client {key} --json"));
     let schema = include_str!("../../../../docs/schema/sysctl-running-1.json");
-    assert_eq!(check(schema, &document)["tunables"][0]["value"], "7");
+    assert_eq!(Schema::new(schema).check(&document)["tunables"][0]["value"], "7");
 }
 
 #[test]
@@ -213,7 +209,9 @@ fn metrics_of_a_running_load_equal_nstat() {
     world.start(&format!("load -z 1h -c 4 --no-tui --metrics {}", at.port()));
     world.await_connections("ss --host server -Htan state established", 4);
     let mut stream = TcpStream::connect(at).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n")
+        .unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     for line in [

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::running::{fail, succeed};
+use crate::schema::Schema;
 use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
@@ -20,7 +21,8 @@ fn whimbrel(words: &str) -> Command {
 fn traced(words: &str, file: &Path) -> Vec<Value> {
     succeed(&mut whimbrel(&format!("{words} --clock virtual --trace {}", file.display())));
     let text = fs::read_to_string(file).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let schema = Schema::of_traces();
+    text.lines().map(|line| schema.check(line)).collect()
 }
 
 fn has(line: &Value, event: &str) -> bool {

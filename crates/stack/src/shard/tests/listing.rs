@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use std::vec::Vec;
 
+use whimbrel_tcp::conn::SocketOptions;
+use whimbrel_tcp::table::LatencyHistogram;
 use whimbrel_udp::{Bind, Local};
-use whimbrel_wire::Flow;
+use whimbrel_wire::{Endpoint, Flow};
 
 use super::hosts::{Hosts, Over, send, server_addr, server_at};
 use crate::Handle;
@@ -93,6 +95,38 @@ fn every_kind_is_listed_once_with_its_timer() {
     for (state, count) in counts.iter() {
         assert_eq!(all.iter().filter(|it| it.state == Some(state)).count(), count, "{state}");
     }
+}
+
+#[test]
+fn times_of_passive_opens_are_recorded_only_on_request() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    hosts.connected(Over::V4, listener);
+    assert_eq!(hosts.server.latencies(), None);
+    hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.run(Duration::from_millis(50));
+    // It waits already; the next comes to a listener that is timed.
+    hosts.server.set_now(hosts.now);
+    hosts.server.record_latencies();
+    hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+    hosts.run(Duration::from_millis(400));
+    hosts.server.set_now(hosts.now);
+    assert!(hosts.server.accept(listener).is_some() && hosts.server.accept(listener).is_some());
+    assert!(hosts.server.accept(listener).is_none());
+    let latencies = hosts.server.latencies().expect("recorded");
+    assert_eq!(latencies.handshake.counts().iter().sum::<u64>(), 1);
+    assert!(latencies.handshake.sum() < Duration::from_millis(400));
+    let bucket = LatencyHistogram::BOUNDS.partition_point(|at| *at < Duration::from_millis(400));
+    assert_eq!(latencies.accept_wait.counts()[bucket], 2, "{latencies:?}");
+    // A listener that begins later is timed, too, and its options change nothing of it.
+    let other = Endpoint::new(server_addr(Over::V4), 81);
+    let other = hosts.server.listen(other, 8).expect("free");
+    hosts.server.set_listener_options(other, &SocketOptions::default());
+    hosts.client.connect(Endpoint::new(server_addr(Over::V4), 81), None).expect("a free port");
+    hosts.run(Duration::from_millis(400));
+    assert!(hosts.server.accept(other).is_some());
+    let latencies = hosts.server.latencies().expect("recorded");
+    assert_eq!(latencies.handshake.counts().iter().sum::<u64>(), 2);
 }
 
 #[test]
