@@ -148,6 +148,11 @@ impl Rules {
     pub fn origin(&self, info: &TunableInfo) -> Option<&Origin> {
         self.origins.get(info.name.text)
     }
+
+    /// True if a profile was named.
+    pub fn has_profile(&self) -> bool {
+        self.profile_origin.is_some()
+    }
 }
 
 impl Default for Rules {

@@ -21,6 +21,15 @@ pub fn set_dont_fragment(socket: &impl AsFd, whole: bool) -> io::Result<()> {
     set_number(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, value)
 }
 
+/// Sets the hop limit (1 to 255) of a socket's packets (`IP_TTL`, `IPV6_UNICAST_HOPS`).
+pub fn set_hop_limit(socket: &impl AsFd, is_v4: bool, hops: u8) -> io::Result<()> {
+    let (level, number) = match is_v4 {
+        true => (libc::IPPROTO_IP, libc::IP_TTL),
+        false => (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
+    };
+    set_number(socket, level, number, hops.into())
+}
+
 fn set_number(socket: &impl AsFd, level: i32, number: i32, value: i32) -> io::Result<()> {
     let option = PlainOption::new(level, number).ok_or(io::ErrorKind::Unsupported)?;
     set(socket.as_fd(), option, &value.to_ne_bytes())

@@ -233,6 +233,11 @@ impl<D: Device, P: Port> Worker<D, P> {
         &self.shard
     }
 
+    /// Returns the shard, mutably. What is changed there leaves with the worker's next turn.
+    pub fn shard_mut(&mut self) -> &mut Shard {
+        &mut self.shard
+    }
+
     /// Returns the device.
     pub fn device(&self) -> &D {
         &self.device

@@ -295,8 +295,11 @@ impl Net {
     pub(crate) fn pop_unreachable(&mut self) -> Option<ErrorReport> {
         loop {
             let packet = self.link.as_mut()?.pop_failed()?;
-            let packet = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();
-            if let Some(report) = self.ip.report_unsent(packet) {
+            let header = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();
+            // Of an ICMP message, which has no room in the headers, these bytes tell what it is.
+            let data = packet.payload.as_slice().first().map_or(&[][..], |first| first);
+            let quoted = [header, data.get(..QUOTED).unwrap_or(data)].concat();
+            if let Some(report) = self.ip.report_unsent(&quoted) {
                 return Some(report);
             }
         }
@@ -324,3 +327,6 @@ impl Net {
         self.link.as_ref()?.next_deadline()
     }
 }
+
+/// Bytes of a message that an ICMP error quotes at least (RFC 792).
+const QUOTED: usize = 8;

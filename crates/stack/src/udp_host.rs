@@ -10,8 +10,8 @@ use whimbrel_base::ports::PortRange;
 use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::{Context, Tunables};
 use whimbrel_udp::{
-    Arrived, Bind, Fragmenting, Local, OutgoingDatagram, Received, Room, SendOptions, SocketError,
-    Sockets, Undelivered,
+    Arrived, Bind, DatagramError, Fragmenting, Local, OutgoingDatagram, Received, Room,
+    SendOptions, SocketError, Sockets, Undelivered,
 };
 use whimbrel_wire::{Address, Endpoint, Family, UdpHeader};
 
@@ -393,8 +393,9 @@ impl PacketProtocol for UdpHost {
 
     /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
     fn on_error(&mut self, cx: &mut Context, net: &mut Net, report: &DatagramReport) -> bool {
-        let DatagramReport { from, to, error } = report;
-        let known = self.sockets.on_error(from, to, socket_error(*error));
+        let DatagramReport { from, to, reporter, error } = report;
+        let told = DatagramError::new(*to, *reporter, socket_error(*error));
+        let known = self.sockets.on_error(from, &told);
         if let IcmpError::TooBig { mtu } = error
             && known
         {
@@ -483,7 +484,8 @@ impl UdpHost {
         if refused {
             // The path, or the link, became narrower since it was taken.
             let mtu = net.ip.datagram_mtu(now, &out.to.addr);
-            self.sockets.on_error(&out.from, &out.to, SocketError::TooBig { mtu });
+            let error = SocketError::TooBig { mtu };
+            self.sockets.on_error(&out.from, &DatagramError::new(out.to, out.from.addr, error));
         }
         if refused || !net.ip.is_source_address(&out.from.addr) {
             self.sockets.counters.out_discards += segments;

@@ -1,7 +1,10 @@
 //! One socket.
 
+use alloc::boxed::Box;
+
 use crate::datagram::SendOptions;
 use crate::error::SocketError;
+use crate::error_queue::ErrorQueue;
 use crate::key::{Key, Sharing};
 use crate::queue::RecvQueue;
 
@@ -19,6 +22,8 @@ pub(crate) struct Socket {
     pub(crate) options: SendOptions,
     /// The last error about a sent datagram, until it is returned.
     pub(crate) error: Option<SocketError>,
+    /// Errors about all of its peers, if it keeps these.
+    pub(crate) errors: Option<Box<ErrorQueue>>,
     /// True if a datagram was refused because the buffer was full: an event follows when there is
     /// room.
     pub(crate) awaits_room: bool,
@@ -42,6 +47,7 @@ impl Socket {
             most_unsent: Self::USUAL,
             options: SendOptions::new(),
             error: None,
+            errors: None,
             awaits_room: false,
             listed: false,
         }

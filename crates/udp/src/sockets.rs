@@ -1,5 +1,6 @@
 //! All sockets of a host.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use whimbrel_base::{PortRange, ReservedPorts, Secrets, Slab};
@@ -8,6 +9,7 @@ use whimbrel_wire::{Address, Endpoint};
 use crate::Counters;
 use crate::datagram::{Arrived, OVERHEAD, OutgoingDatagram, Received, SendOptions};
 use crate::error::{BindError, QueueError, SocketError, Undelivered};
+use crate::error_queue::{DatagramError, ErrorQueue};
 use crate::key::{Bind, Key, Local, Sharing};
 use crate::ports::{Drawing, PortTable};
 use crate::socket::Socket;
@@ -246,12 +248,19 @@ impl Sockets {
         Ok(())
     }
 
-    /// Handles an ICMP error about a datagram from `from` to `to`. A socket that is connected to
-    /// `to` gets the error. Returns whether any socket has the port; otherwise the datagram was not
-    /// sent by this host.
-    pub fn on_error(&mut self, from: &Endpoint, to: &Endpoint, error: SocketError) -> bool {
-        let Some(index) = self.find(from, to) else { return false };
+    /// Handles an ICMP error about a datagram from `from`. A socket that is connected to its
+    /// destination gets the error, and one that keeps errors. Returns whether any socket has the
+    /// port; otherwise the datagram was not sent by this host.
+    pub fn on_error(&mut self, from: &Endpoint, report: &DatagramError) -> bool {
+        let DatagramError { to, error, .. } = *report;
+        let Some(index) = self.find(from, &to) else { return false };
         let Some(socket) = self.sockets.get_mut(index) else { return false };
+        if let Some(errors) = &mut socket.errors {
+            errors.push(*report);
+            self.counters.icmp_errors += 1;
+            Self::tell(socket, &mut self.news, index);
+            return true;
+        }
         // RFC 1122 4.1.3.3: "The application is also responsible to avoid confusion from a delayed
         // ICMP error message". A sender to many peers could not assign the error: as on Linux, only
         // connected sockets get it.
@@ -331,6 +340,19 @@ impl Sockets {
     /// Takes the last error about a datagram of the socket (`SO_ERROR`).
     pub fn take_error(&mut self, handle: UdpHandle) -> Option<SocketError> {
         self.sockets.get_mut_of(handle.index, handle.generation)?.error.take()
+    }
+
+    /// Keeps, from now on, the last 16 errors about datagrams of the socket for
+    /// [`Sockets::take_report`], whatever peers these are of (`IP_RECVERR`). It has no others then.
+    pub fn keep_errors(&mut self, handle: UdpHandle) {
+        if let Some(socket) = self.sockets.get_mut_of(handle.index, handle.generation) {
+            socket.errors.get_or_insert_with(Box::<ErrorQueue>::default);
+        }
+    }
+
+    /// Takes the oldest error that the socket keeps.
+    pub fn take_report(&mut self, handle: UdpHandle) -> Option<DatagramError> {
+        self.sockets.get_mut_of(handle.index, handle.generation)?.errors.as_mut()?.pop()
     }
 
     /// Sets the receive buffer's size in bytes, including records (`SO_RCVBUF`, at least 2 KiB).

@@ -29,6 +29,14 @@ pub(crate) struct RouteOptions {
 }
 
 impl RouteOptions {
+    /// Fails if there are any: there is no wire.
+    pub(crate) fn none_without_wire(&self) -> Result<(), Failure> {
+        match self.route.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::usage(OPTION, "it is of the wire of -w, which is not given")),
+        }
+    }
+
     /// The routes on this wire.
     pub(crate) fn plan(&self, wire: &WireSpec) -> Result<Vec<RouteOption>, Failure> {
         if !self.route.is_empty() && wire.is_kernel() {

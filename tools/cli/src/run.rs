@@ -24,23 +24,29 @@ use whimbrel_io::{
 use whimbrel_link::{LinkConfig, LinkCounters};
 
 use crate::capture::{self, CaptureOption};
+use crate::drive::KernelNet;
 use crate::failure::{Failure, warn};
 use crate::need::Need;
 use crate::quantity;
 use crate::refusals::Refusals;
+use crate::routes::RouteOptions;
 use crate::rules::RuleOptions;
-use crate::streams;
+use crate::{streams, wires};
 use channel::{Channel, DeviceKind, Tag};
+use far::FarNet;
 use gateway::{Counts, Gateway, Parts};
 use inside::GATEWAY_END;
+use ping::{FarPings, MachinePings};
 use plan::{RunPlan, SummaryForm};
-use publish::Published;
+use publish::PublishOption;
 use session::Session;
 use stopped::PRIVILEGE;
+use wire::{WireNet, WirePings};
 
 mod channel;
 mod destinations;
 mod dials;
+mod far;
 mod gateway;
 mod init;
 mod inside;
@@ -53,6 +59,7 @@ mod resolver;
 mod session;
 mod stopped;
 mod udp;
+mod wire;
 
 /// The command line of `whimbrel run`, as it was typed.
 #[derive(Args, Debug)]
@@ -73,10 +80,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Lead a port of this machine, at 127.0.0.1 if no address is given, to the program's port IN; may
-    /// repeat. The program sees the client's address, or the gateway's for clients on this machine.
+    /// repeat. The program sees the client's address, or the gateway's for clients on this machine. With
+    /// -w, it is a port of the wire's addresses, at all of them if none is given.
     #[arg(short, long, value_name = "[ADDR:]OUT:IN[/udp]")]
-    publish: Vec<Published>,
-    /// Lead 10.0.2.2, the gateway's address inside, to this machine's 127.0.0.1.
+    publish: Vec<PublishOption>,
+    /// Carry the program's flows on by this stack on a wire, instead of by the machine's sockets: the
+    /// rules below are those of its TCP there, and --pcap records that wire.
+    #[arg(short, long, value_name = "SPEC", help = wires::FOR_PROGRAMS)]
+    wire: Option<String>,
+    /// Lead 10.0.2.2, the gateway's address inside, to this machine's 127.0.0.1; not with -w.
     #[arg(long)]
     host_loopback: bool,
     /// Make the program root of its namespace.
@@ -93,6 +105,8 @@ pub(crate) struct Arguments {
     linger: Duration,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
+    #[command(flatten)]
+    routes: RouteOptions,
     #[command(flatten)]
     capture: CaptureOption,
     /// Write the summary to this file instead of the standard error.
@@ -217,19 +231,39 @@ impl Inside {
 
     /// Is the gateway until the program has ended, and what it sent is delivered.
     fn serve(self, plan: &RunPlan) -> Result<(session::Ended, Outcome), Failure> {
+        let (clock, stop) = (Clock::start(), Stop::new().map_err(Failure::run)?);
+        match &plan.wire {
+            None => {
+                let net = KernelNet::new().map_err(Failure::run)?;
+                self.serve_by::<_, MachinePings>(plan, net, clock, stop)
+            }
+            Some(wire) => {
+                let net = WireNet::open(wire, plan.pcap.as_ref(), clock, &stop)?;
+                self.serve_by::<_, WirePings>(plan, net, clock, stop)
+            }
+        }
+    }
+
+    /// Is the gateway to this network outside.
+    fn serve_by<F: FarNet, P: FarPings<F>>(
+        self,
+        plan: &RunPlan,
+        net: F,
+        clock: Clock,
+        stop: Stop,
+    ) -> Result<(session::Ended, Outcome), Failure> {
         let Self { channel, setter, kind, device, _namespace } = self;
         let input = device.try_clone().map_err(Failure::run)?;
         let wire = wire(plan, kind, device)?;
         let config = StackConfig::new(
             &wire,
-            plan.rules.tunables.clone(),
+            plan.tunables.clone(),
             entropy::secrets().map_err(Failure::run)?,
         );
-        let (clock, stop) = (Clock::start(), Stop::new().map_err(Failure::run)?);
         let (devices, path) = open(plan, &wire, clock, &stop)?;
         let wakers = vec![Waker::new().map_err(Failure::run)?];
         let mut shards = stack::open_devices(devices, wakers, clock, config)?;
-        if let Some(pcap) = &plan.pcap {
+        if let Some(pcap) = plan.pcap.as_ref().filter(|_| plan.wire.is_none()) {
             shards = pcap.tap(shards, "run", None)?;
         }
         let mut shard = shards.pop().ok_or_else(|| Failure::run("the wire has no queue"))?;
@@ -242,7 +276,7 @@ impl Inside {
             linger: plan.linger,
             stop: stop.clone(),
         };
-        let gateway = Gateway::new(&mut shard.shard, &plan.publish, parts)?;
+        let gateway = Gateway::<F, P>::new(&mut shard.shard, net, &plan.publish, parts)?;
         gateway.start_program();
         let mut worker = shard.worker(gateway);
         worker.run(&stop)?;

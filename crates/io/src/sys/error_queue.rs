@@ -19,6 +19,10 @@ pub struct QueuedError {
     pub mtu: u32,
     /// Bytes of the datagram that came back, from its first on.
     pub len: usize,
+    /// True if its hop limit ran out.
+    pub is_expired: bool,
+    /// Host that reported it by ICMP, if one did.
+    pub reporter: Option<IpAddr>,
 }
 
 /// Takes the oldest error, with the front of its datagram in `data`; `None` if there is none.
@@ -47,10 +51,11 @@ pub fn take(socket: BorrowedFd<'_>, data: &mut [u8]) -> io::Result<Option<Queued
     };
     let control: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let control = control.get(..header.msg_controllen).unwrap_or_default();
-    let (Some(to), Some((errno, mtu))) = (address(&name), extended_error(control)) else {
+    let (Some(to), Some(error)) = (address(&name), extended_error(control)) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    Ok(Some(QueuedError { to, errno, mtu, len }))
+    let ExtendedError { errno, mtu, is_expired, reporter } = error;
+    Ok(Some(QueuedError { to, errno, mtu, len, is_expired, reporter }))
 }
 
 /// Takes the error that the next call on the socket would return (`SO_ERROR`), so that none does.
@@ -76,8 +81,17 @@ fn address(name: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// Finds `struct sock_extended_err` in control data; returns its number and its information.
-fn extended_error(mut control: &[u8]) -> Option<(i32, u32)> {
+/// `struct sock_extended_err`, and the address behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ExtendedError {
+    errno: i32,
+    mtu: u32,
+    is_expired: bool,
+    reporter: Option<IpAddr>,
+}
+
+/// Finds `struct sock_extended_err` in control data.
+fn extended_error(mut control: &[u8]) -> Option<ExtendedError> {
     // struct cmsghdr: length with this header, level, kind.
     loop {
         let len = usize::from_ne_bytes(*control.first_chunk()?);
@@ -86,12 +100,27 @@ fn extended_error(mut control: &[u8]) -> Option<(i32, u32)> {
         if found == (libc::SOL_IP, libc::IP_RECVERR)
             || found == (libc::SOL_IPV6, libc::IPV6_RECVERR)
         {
-            return Some((word(HEADER)?, word(HEADER + 8)?.cast_unsigned()));
+            // Number, origin, type, code, a filler, and information.
+            let (errno, mtu) = (word(HEADER)?, word(HEADER + 8)?.cast_unsigned());
+            let [origin, kind] = *control.get(HEADER + 4..)?.first_chunk()?;
+            let is_expired = matches!((origin, kind), (ICMP, 11) | (ICMPV6, 3));
+            let reporter = control.get(HEADER + EXTENDED..).and_then(address);
+            return Some(ExtendedError {
+                errno,
+                mtu,
+                is_expired,
+                reporter: reporter.map(|at| at.ip()).filter(|_| matches!(origin, ICMP | ICMPV6)),
+            });
         }
         control = control.get(len.max(HEADER).next_multiple_of(WORD)..)?;
     }
 }
 
+/// Origins of an error (`SO_EE_ORIGIN_ICMP`, `SO_EE_ORIGIN_ICMP6`).
+const ICMP: u8 = 2;
+const ICMPV6: u8 = 3;
+/// Bytes of `struct sock_extended_err`.
+const EXTENDED: usize = 16;
 /// Bytes of the length in `struct cmsghdr`, to whose multiples it is aligned.
 const WORD: usize = size_of::<usize>();
 /// Bytes of `struct cmsghdr`.

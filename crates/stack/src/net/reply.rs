@@ -5,6 +5,7 @@ use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::{Context, Reply};
 use whimbrel_udp::Received;
+use whimbrel_wire::Address;
 
 use super::Net;
 use crate::ip::{Datagram, ErrorOut, FlowKey, RefusalReply, Unreachable};
@@ -50,15 +51,22 @@ impl Net {
         cx: &mut Context,
         received: &Received,
         what: Unreachable,
+        reporter: Option<Address>,
     ) {
-        if let Some(error) = self.ip.refuse_datagram(cx.now, received, what) {
+        if let Some(error) = self.ip.refuse_datagram(cx.now, received, what, reporter) {
             self.reply_from(cx, error.local_index(), PendingReply::Error(error));
         }
     }
 
     /// Refuses a packet that nothing here took, if that is allowed.
-    pub(crate) fn refuse_unclaimed(&mut self, cx: &mut Context, packet: &[u8], what: Unreachable) {
-        if let Some(error) = self.ip.refuse_unclaimed(cx.now, packet, what) {
+    pub(crate) fn refuse_unclaimed(
+        &mut self,
+        cx: &mut Context,
+        packet: &[u8],
+        what: Unreachable,
+        reporter: Option<Address>,
+    ) {
+        if let Some(error) = self.ip.refuse_unclaimed(cx.now, packet, what, reporter) {
             self.reply_from(cx, error.local_index(), PendingReply::Error(error));
         }
     }

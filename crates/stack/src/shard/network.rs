@@ -28,7 +28,13 @@ impl Shard {
     /// ICMP error as a router on the way would send one; within what a host may send of these (RFC 1122
     /// 3.2.2, RFC 4443 2.4). To errors, later fragments and packets for groups none is sent.
     pub fn refuse_unclaimed(&mut self, packet: &[u8], what: Unreachable) {
-        self.net.refuse_unclaimed(&mut self.cx, packet, what);
+        self.net.refuse_unclaimed(&mut self.cx, packet, what, None);
+    }
+
+    /// Refuses it in the name of the router `reporter`, where this host [takes any
+    /// address](Shard::take_any_address): a gateway passes on what that reported.
+    pub fn refuse_unclaimed_as(&mut self, packet: &[u8], what: Unreachable, reporter: Address) {
+        self.net.refuse_unclaimed(&mut self.cx, packet, what, Some(reporter));
     }
 
     /// Sends this IP packet unchanged, when it is its turn.

@@ -1,7 +1,7 @@
 //! Datagram sockets, as their owner sees them: calls that go on to [`UdpHost`](crate::udp_host::UdpHost).
 
 use bytes::Bytes;
-use whimbrel_udp::{Bind, Received, SendOptions, SocketError, Sockets};
+use whimbrel_udp::{Bind, DatagramError, Received, SendOptions, SocketError, Sockets};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::Shard;
@@ -29,7 +29,13 @@ impl Shard {
     /// receiver ([`Unreachable::Port`]) or a router on the way would send one; within what a host may send
     /// of these.
     pub fn udp_refuse(&mut self, received: &Received, what: Unreachable) {
-        self.net.refuse_datagram(&mut self.cx, received, what);
+        self.net.refuse_datagram(&mut self.cx, received, what, None);
+    }
+
+    /// Refuses it in the name of the router `reporter`, where this host [takes any
+    /// address](Shard::take_any_address): a gateway passes on what that reported.
+    pub fn udp_refuse_as(&mut self, received: &Received, what: Unreachable, reporter: Address) {
+        self.net.refuse_datagram(&mut self.cx, received, what, Some(reporter));
     }
 
     /// From now on the socket sends to `remote` where nothing else is said, receives from there alone,
@@ -80,6 +86,17 @@ impl Shard {
     /// that, and ends nothing: what `SO_ERROR` tells.
     pub fn udp_take_error(&mut self, handle: UdpHandle) -> Option<SocketError> {
         self.packets.udp.sockets.take_error(handle)
+    }
+
+    /// Keeps, from now on, the last 16 errors about what the socket sends for [`Shard::udp_take_report`],
+    /// whatever peers these are of (`IP_RECVERR`): for a socket that is not connected.
+    pub fn udp_keep_errors(&mut self, handle: UdpHandle) {
+        self.packets.udp.sockets.keep_errors(handle);
+    }
+
+    /// Takes the oldest error that the socket [keeps](Shard::udp_keep_errors).
+    pub fn udp_take_report(&mut self, handle: UdpHandle) -> Option<DatagramError> {
+        self.packets.udp.sockets.take_report(handle)
     }
 
     /// Sets the defaults of the socket's packets, where a datagram says nothing else: hop limit, traffic

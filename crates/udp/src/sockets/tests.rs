@@ -40,6 +40,11 @@ fn outgoing(data: Bytes) -> OutgoingDatagram {
     OutgoingDatagram { from, to: peer(9), data, segment: 0, options }
 }
 
+/// An error about a datagram to `to`, as a router reports it.
+fn of(to: Endpoint, error: SocketError) -> DatagramError {
+    DatagramError::new(to, Address::from_v4_bytes([10, 0, 0, 254]), error)
+}
+
 /// Delivers a datagram; returns its receiver.
 fn taker(sockets: &mut Sockets, from: Endpoint, to: Endpoint, of: &[UdpHandle]) -> Option<usize> {
     let delivered = sockets.deliver(&arrived(from, to, b"x"), Room::Enough);
@@ -213,17 +218,19 @@ fn what_was_handed_over_leaves_though_its_socket_be_closed() {
 fn an_error_is_told_once_and_to_who_is_connected_there() {
     let mut sockets = sockets();
     let (open, here) = (sockets.bind(&at(ANYWHERE, 53)).unwrap(), Endpoint::new(HERE, 53));
-    assert!(sockets.on_error(&here, &peer(7), SocketError::PortUnreachable));
+    assert!(sockets.on_error(&here, &of(peer(7), SocketError::PortUnreachable)));
     assert_eq!((sockets.take_error(open), sockets.next_news()), (None, None));
     sockets.connect(open, HERE, peer(7)).unwrap();
-    assert!(!sockets.on_error(&here, &peer(8), SocketError::PortUnreachable));
-    assert!(!sockets.on_error(&Endpoint::new(HERE, 54), &peer(7), SocketError::PortUnreachable));
-    assert!(sockets.on_error(&here, &peer(7), SocketError::PortUnreachable));
+    assert!(!sockets.on_error(&here, &of(peer(8), SocketError::PortUnreachable)));
+    assert!(
+        !sockets.on_error(&Endpoint::new(HERE, 54), &of(peer(7), SocketError::PortUnreachable))
+    );
+    assert!(sockets.on_error(&here, &of(peer(7), SocketError::PortUnreachable)));
     assert_eq!((sockets.next_news(), sockets.has_error(open)), (Some(open), true));
     assert_eq!(sockets.take_error(open), Some(SocketError::PortUnreachable));
     assert_eq!((sockets.take_error(open), sockets.counters.icmp_errors), (None, 1));
     // The next peer is not concerned.
-    sockets.on_error(&here, &peer(7), SocketError::HostUnreachable);
+    sockets.on_error(&here, &of(peer(7), SocketError::HostUnreachable));
     sockets.connect(open, HERE, peer(8)).unwrap();
     assert_eq!(sockets.take_error(open), None);
 }
@@ -238,7 +245,7 @@ fn transient_error_fails_no_call_and_hides_no_hard_one() {
         (SocketError::PortUnreachable, true),
         (SocketError::TimeExceeded, true),
     ] {
-        sockets.on_error(&here, &peer(7), error);
+        sockets.on_error(&here, &of(peer(7), error));
         assert_eq!(sockets.has_error(open), is_hard, "{error}");
     }
     assert_eq!(sockets.take_error(open), Some(SocketError::PortUnreachable));
@@ -392,4 +399,25 @@ proptest! {
         }
         prop_assert_eq!(sockets.memory(), 0);
     }
+}
+
+#[test]
+fn socket_that_keeps_errors_gets_those_of_all_peers() {
+    let mut sockets = sockets();
+    let [keeps, plain] = [53, 54].map(|port| sockets.bind(&at(ANYWHERE, port)).unwrap());
+    sockets.keep_errors(keeps);
+    let [of_keeping, of_plain] = [53, 54].map(|port| Endpoint::new(HERE, port));
+    let error = |port| of(peer(port), SocketError::PortUnreachable);
+    assert!(sockets.on_error(&of_plain, &error(7)));
+    assert_eq!(sockets.next_news(), None, "it could not say whom the error is of");
+    for port in 1..=40 {
+        assert!(sockets.on_error(&of_keeping, &error(port)));
+    }
+    assert_eq!((sockets.next_news(), sockets.next_news()), (Some(keeps), None));
+    // The oldest have given way.
+    let kept: Vec<_> = std::iter::from_fn(|| sockets.take_report(keeps)).collect();
+    assert_eq!(kept, (25..=40).map(error).collect::<Vec<_>>());
+    assert_eq!((sockets.take_report(plain), sockets.take_error(keeps)), (None, None));
+    assert!(sockets.close(keeps) && sockets.close(plain));
+    sockets.check_invariants().unwrap();
 }

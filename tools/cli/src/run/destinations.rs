@@ -3,15 +3,17 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use whimbrel_stack::ip::Unreachable;
 use whimbrel_wire::{Address, Endpoint};
 
+use super::far::{EXPIRED, Refusal};
 use super::network::{DNS_PORT, InsideNetwork};
 
 /// The network inside, and how its addresses map to the machine's.
 #[derive(Clone, Debug)]
 pub(super) struct Destinations {
     pub(super) network: InsideNetwork,
-    /// The machine's name servers; at least one.
+    /// The machine's name servers; at least one, unless a wire reaches none.
     pub(super) name_servers: Vec<Endpoint>,
     /// True if the gateway's own address leads to the machine's loopback address.
     pub(super) has_host_loopback: bool,
@@ -51,6 +53,19 @@ impl Destinations {
             return Outside::NoHost;
         }
         if is_denied(to.addr.to_ip()) { Outside::Denied } else { Outside::At(to) }
+    }
+
+    /// Hops that a packet of the program to `to` has left behind the gateway, where it is passed on.
+    ///
+    /// # Errors
+    ///
+    /// None is left (RFC 1812 5.3.1): the refusal.
+    pub(super) fn hops_left(&self, to: Address, hop_limit: u8) -> Result<Option<u8>, Refusal> {
+        match hop_limit {
+            _ if self.network.contains(to) => Ok(None),
+            0 | 1 => Err((Some(Unreachable::HopLimit), EXPIRED)),
+            hops => Ok(Some(hops - 1)),
+        }
     }
 
     /// The address inside of a sender outside: its own, or the gateway's for one that no packet inside

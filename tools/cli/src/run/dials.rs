@@ -4,25 +4,22 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
 
-use whimbrel_apps::{Destination, Transport};
 use whimbrel_io::descriptors;
-use whimbrel_kernel::sockets::SocketId;
 use whimbrel_stack::ip::Unreachable;
 use whimbrel_stack::{Answer, SynHandle};
 use whimbrel_wire::Endpoint;
 
-use crate::drive::KernelNet;
+use super::far::FarNet;
 
 /// SYNs of the program that are not answered yet, or whose handshake is under way. A shard holds 4,096.
-#[derive(Default)]
-pub(super) struct Dials {
-    by_syn: BTreeMap<SynHandle, Dial>,
+pub(super) struct Dials<F: FarNet> {
+    by_syn: BTreeMap<SynHandle, Dial<F>>,
     /// By the place of the connection that opens for them.
     by_far: BTreeMap<u32, SynHandle>,
 }
 
-struct Dial {
-    far: SocketId,
+struct Dial<F: FarNet> {
+    far: F::Id,
     /// Places to try after a failure.
     left: VecDeque<Endpoint>,
     stage: Stage,
@@ -44,19 +41,25 @@ pub(super) struct Decided {
     pub(super) why: Option<&'static str>,
 }
 
-impl Dials {
+impl<F: FarNet> Default for Dials<F> {
+    fn default() -> Self {
+        Self { by_syn: BTreeMap::new(), by_far: BTreeMap::new() }
+    }
+}
+
+impl<F: FarNet> Dials<F> {
     /// Begins to connect to the first of these places that can be tried.
     pub(super) fn begin(
         &mut self,
-        net: &mut KernelNet,
+        net: &mut F,
         syn: SynHandle,
         mut places: VecDeque<Endpoint>,
     ) -> Option<Decided> {
         let mut failed = io::Error::from(ErrorKind::HostUnreachable);
         while let Some(place) = places.pop_front() {
-            match net.connect_tcp(Destination::from(place)) {
+            match net.open(place) {
                 Ok(far) => {
-                    self.by_far.insert(KernelNet::place(far), syn);
+                    self.by_far.insert(F::place(far), syn);
                     self.by_syn.insert(syn, Dial { far, left: places, stage: Stage::Opening });
                     return None;
                 }
@@ -67,8 +70,8 @@ impl Dials {
     }
 
     /// A connection outside is open. Returns the answer for the SYN that it was opened for.
-    pub(super) fn on_open(&mut self, far: SocketId) -> Option<Decided> {
-        let syn = *self.by_far.get(&KernelNet::place(far))?;
+    pub(super) fn on_open(&mut self, far: F::Id) -> Option<Decided> {
+        let syn = *self.by_far.get(&F::place(far))?;
         let dial = self.by_syn.get_mut(&syn).filter(|dial| dial.far == far)?;
         dial.stage = Stage::Answered;
         Some(Decided { syn, answer: Answer::Accept, why: None })
@@ -77,11 +80,13 @@ impl Dials {
     /// A connection outside failed, before it was open.
     pub(super) fn on_failed(
         &mut self,
-        net: &mut KernelNet,
-        far: SocketId,
+        net: &mut F,
+        far: F::Id,
         error: &io::Error,
     ) -> Option<Decided> {
-        let syn = *self.by_far.get(&KernelNet::place(far))?;
+        let syn = *self.by_far.get(&F::place(far))?;
+        // The place may be another connection's by now.
+        self.by_syn.get(&syn).filter(|dial| dial.far == far)?;
         let dial = self.take(syn)?;
         net.abort(far);
         match dial.left.is_empty() {
@@ -91,27 +96,27 @@ impl Dials {
     }
 
     /// The program's side is open: returns the connection outside.
-    pub(super) fn on_opened(&mut self, syn: SynHandle) -> Option<SocketId> {
+    pub(super) fn on_opened(&mut self, syn: SynHandle) -> Option<F::Id> {
         self.take(syn).map(|dial| dial.far)
     }
 
     /// The program's side is gone.
-    pub(super) fn on_withdrawn(&mut self, net: &mut KernelNet, syn: SynHandle) {
+    pub(super) fn on_withdrawn(&mut self, net: &mut F, syn: SynHandle) {
         if let Some(dial) = self.take(syn) {
             net.abort(dial.far);
         }
     }
 
     /// Gives up those that are not answered: the program has ended, and waits for none.
-    pub(super) fn cut_unanswered(&mut self, net: &mut KernelNet) {
+    pub(super) fn cut_unanswered(&mut self, net: &mut F) {
         let unanswered =
-            |(syn, dial): (&SynHandle, &Dial)| (dial.stage == Stage::Opening).then_some(*syn);
+            |(syn, dial): (&SynHandle, &Dial<F>)| (dial.stage == Stage::Opening).then_some(*syn);
         let cut: Vec<_> = self.by_syn.iter().filter_map(unanswered).collect();
         cut.into_iter().for_each(|syn| self.on_withdrawn(net, syn));
     }
 
     /// Gives up all.
-    pub(super) fn cut(&mut self, net: &mut KernelNet) {
+    pub(super) fn cut(&mut self, net: &mut F) {
         while let Some((syn, _)) = self.by_syn.first_key_value() {
             self.on_withdrawn(net, *syn);
         }
@@ -122,9 +127,9 @@ impl Dials {
         self.by_syn.len()
     }
 
-    fn take(&mut self, syn: SynHandle) -> Option<Dial> {
+    fn take(&mut self, syn: SynHandle) -> Option<Dial<F>> {
         let dial = self.by_syn.remove(&syn)?;
-        self.by_far.remove(&KernelNet::place(dial.far));
+        self.by_far.remove(&F::place(dial.far));
         Some(dial)
     }
 }
@@ -138,11 +143,10 @@ fn refusal(syn: SynHandle, error: &io::Error) -> Decided {
         ErrorKind::NetworkUnreachable => {
             (Answer::Unreachable(Unreachable::Network), "network unreachable")
         }
-        ErrorKind::PermissionDenied => {
-            (Answer::Unreachable(Unreachable::Prohibited), "forbidden by the machine")
-        }
+        ErrorKind::PermissionDenied => (Answer::Unreachable(Unreachable::Prohibited), "forbidden"),
         ErrorKind::TimedOut => (Answer::Ignore, "timed out"),
         ErrorKind::AddrNotAvailable => (Answer::Reset, "no free port"),
+        ErrorKind::QuotaExceeded => (Answer::Reset, "too many connections on the wire"),
         _ => (Answer::Unreachable(Unreachable::Host), "host unreachable"),
     };
     Decided { syn, answer, why: Some(why) }

@@ -11,29 +11,29 @@ use whimbrel_apps::{Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Activity, ImpairedLinks, Port, Stop};
-use whimbrel_kernel::sockets::{KernelEvent, SocketId};
 use whimbrel_stack::ip::Unreachable;
 use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{Answer, Event, Handle, ListenerId, Shard, SynRequest};
 
 use super::destinations::{Destinations, Outside};
 use super::dials::{Decided, Dials};
-use super::ping::{PingStatistics, Pings};
+use super::far::{FarEvent, FarNet};
+use super::ping::{FarPings, PingStatistics};
 use super::publish::{Published, Publisher};
 use super::session::{Session, Stage};
 use super::udp::{UdpFlows, UdpStatistics};
-use crate::drive::{KernelNet, conn_error};
+use crate::drive::{StackState, conn_error};
 use crate::failure::{Failure, tell_conflict};
 use crate::refusals::Refusals;
 
 /// The gateway's side of a shard.
-pub(super) struct Gateway {
-    net: KernelNet,
-    relay: Relay<Shard, KernelNet>,
-    dials: Dials,
-    publisher: Publisher,
-    udp: UdpFlows,
-    pings: Pings,
+pub(super) struct Gateway<F: FarNet, P> {
+    net: F,
+    relay: Relay<Shard, F>,
+    dials: Dials<F>,
+    publisher: Publisher<F>,
+    udp: UdpFlows<F>,
+    pings: P,
     destinations: Destinations,
     listener: ListenerId,
     session: Session,
@@ -59,6 +59,16 @@ pub(super) struct Counts {
     pub(super) pings: PingStatistics,
     /// Refused destinations, by reason.
     pub(super) refused: Refusals,
+    /// The stack on the wire outside, if there is one.
+    pub(super) wire: Option<WireCounts>,
+}
+
+/// Counts of the stack on the wire outside.
+#[derive(Clone, Debug)]
+pub(super) struct WireCounts {
+    pub(super) state: StackState,
+    /// Its drops, by reason.
+    pub(super) drops: Refusals,
 }
 
 /// Parts of a gateway.
@@ -72,24 +82,25 @@ pub(super) struct Parts {
     pub(super) stop: Stop,
 }
 
-impl Gateway {
-    /// Takes the connections and datagrams of `shard` to any destination.
+impl<F: FarNet, P: FarPings<F>> Gateway<F, P> {
+    /// Takes the connections and datagrams of `shard` to any destination, and carries them on by `net`.
     pub(super) fn new(
         shard: &mut Shard,
+        mut net: F,
         published: &[Published],
         parts: Parts,
     ) -> Result<Self, Failure> {
         let Parts { destinations, session, device, path, linger, stop } = parts;
         shard.take_any_address();
         let listener = shard.listen_any().map_err(Failure::run)?;
-        let mut net = KernelNet::new().map_err(Failure::run)?;
         let publisher = Publisher::new(&mut net, published)?;
         let watch = epoll::create(CreateFlags::CLOEXEC).map_err(Failure::run)?;
         let mut udp = UdpFlows::new(shard, MOST_UDP_FLOWS)?;
-        udp.publish(published, &destinations)?;
-        let pings = Pings::new(shard, MOST_PINGS)?;
+        udp.publish(&mut net, published, &destinations)?;
+        let pings = P::new(shard, MOST_PINGS)?;
         let (channel, signals) = (session.channel(), session.signals());
-        for source in [net.as_fd(), udp.as_fd(), pings.as_fd(), channel, signals] {
+        let always = [net.as_fd(), channel, signals];
+        for source in always.into_iter().chain(udp.descriptor()).chain(pings.descriptor()) {
             epoll::add(&watch, source, EventData::new_u64(0), EventFlags::IN)
                 .map_err(Failure::run)?;
         }
@@ -121,9 +132,13 @@ impl Gateway {
 
     /// The session, at the end, or the error that ended it.
     pub(super) fn into_session(self) -> Result<(Session, Counts), Failure> {
-        let Self { refused, udp, pings, relay, .. } = self;
+        let Self { mut net, refused, udp, pings, relay, .. } = self;
+        net.finish();
         let (udp, pings) = (udp.statistics(), pings.statistics());
-        let counts = Counts { relay: *relay.statistics(), udp, pings, refused };
+        let wire = net
+            .shard()
+            .map(|shard| WireCounts { state: StackState::of(shard), drops: Refusals::of(shard) });
+        let counts = Counts { relay: *relay.statistics(), udp, pings, refused, wire };
         match self.failure {
             Some(error) => Err(Failure::run(error)),
             None => Ok((self.session, counts)),
@@ -214,38 +229,40 @@ impl Gateway {
         self.pair(shard, near, far, now);
     }
 
-    fn pair(&mut self, shard: &mut Shard, near: Handle, far: SocketId, now: Instant) {
+    fn pair(&mut self, shard: &mut Shard, near: Handle, far: F::Id, now: Instant) {
         let sides = Sides { near: shard, far: &mut self.net };
         let first = bytes::Bytes::new();
         self.relay.join(sides, Pair { near, far, first }, now);
     }
 
-    /// Handles events of the machine's sockets. Returns true if there are more.
+    /// Handles events outside. Returns true if there are more.
     fn take_far_events(&mut self, shard: &mut Shard, now: Instant) -> bool {
         for _ in 0..BUDGET {
-            let Some(event) = self.net.poll_kernel_event() else { return false };
+            let Some(event) = self.net.take_event() else { return false };
             let event = match event {
-                KernelEvent::Accepted(listener) => {
+                FarEvent::Accepted(listener) => {
                     let Self { net, destinations, .. } = self;
                     for _ in 0..self.publisher.accept(net, shard, listener, destinations) {
                         self.refused.count(NOT_OPENED);
                     }
                     continue;
                 }
-                KernelEvent::Connected(far) => {
+                FarEvent::Connected(far) => {
                     let decided = self.dials.on_open(far);
                     self.settle(shard, decided);
                     continue;
                 }
-                KernelEvent::Failed(far, error) => {
-                    if let Some(decided) = self.dials.on_failed(&mut self.net, far, &error) {
+                FarEvent::Closed(far, error) => {
+                    if let Some(error) = &error
+                        && let Some(decided) = self.dials.on_failed(&mut self.net, far, error)
+                    {
                         self.settle(shard, Some(decided));
                         continue;
                     }
-                    TransportEvent::Closed(far, Some(conn_error(&error)))
+                    TransportEvent::Closed(far, error.as_ref().map(conn_error))
                 }
-                KernelEvent::Readable(far) => TransportEvent::Readable(far),
-                KernelEvent::Writable(far) => TransportEvent::Writable(far),
+                FarEvent::Readable(far) => TransportEvent::Readable(far),
+                FarEvent::Writable(far) => TransportEvent::Writable(far),
             };
             let sides = Sides { near: &mut *shard, far: &mut self.net };
             self.relay.on_far(sides, &event, now);
@@ -269,7 +286,9 @@ impl Gateway {
             self.relay.begin_drain(Sides { near: &mut *shard, far: &mut self.net });
         }
         let is_over = self.until.is_some_and(|until| now >= until);
-        let is_empty = self.relay.statistics().open == 0 && self.dials.len() == 0;
+        // What the machine's sockets hold is delivered without this process.
+        let is_delivered = self.net.shard().is_none_or(|it| it.census().connections == 0);
+        let is_empty = self.relay.statistics().open == 0 && self.dials.len() == 0 && is_delivered;
         if is_over || (is_empty && !self.has_input()) {
             self.dials.cut(&mut self.net);
             self.relay.cut(Sides { near: shard, far: &mut self.net });
@@ -287,25 +306,29 @@ impl Gateway {
     }
 }
 
-impl Port for Gateway {
+impl<F: FarNet, P: FarPings<F>> Port for Gateway<F, P> {
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         let mut more = self.take_near_events(shard, now);
         more |= self.take_far_events(shard, now);
         let (to, refused) = (&self.destinations, &mut self.refused);
-        more |= self.udp.take_near(shard, to, refused, now);
-        more |= self.udp.take_far(shard, to, refused, now);
-        self.udp.expire(now);
-        more |= self.pings.take_near(shard, to, refused, now);
-        more |= self.pings.take_far(shard, to, refused);
+        let far = &mut self.net;
+        more |= self.udp.take_near(shard, far, to, refused, now);
+        more |= self.udp.take_far(shard, far, to, refused, now);
+        self.udp.expire(far, now);
+        more |= self.pings.take_near(shard, far, to, refused, now);
+        more |= self.pings.take_far(shard, far, to, refused);
         self.pings.expire(now);
         let sides = Sides { near: &mut *shard, far: &mut self.net };
         more |= self.relay.poll(sides, now, BUDGET);
-        if let Err(error) = self.net.check() {
-            self.failure = Some(error);
-            self.stop.set();
-        }
         self.follow(shard, now);
-        Activity::busy_if(more)
+        match self.net.turn().and_then(|moved| self.net.check().map(|()| moved)) {
+            Ok(moved) => Activity::busy_if(more).or(moved),
+            Err(error) => {
+                self.failure = Some(error);
+                self.stop.set();
+                Activity::Idle
+            }
+        }
     }
 
     fn on_conflict(&mut self, conflict: AddressConflict) {
@@ -314,7 +337,9 @@ impl Port for Gateway {
 
     fn next_deadline(&self) -> Option<Instant> {
         let of_packets = [self.udp.next_deadline(), self.pings.next_deadline()];
-        Instant::earliest([self.relay.next_deadline(), of_packets[0], of_packets[1], self.until])
+        let [udp, pings] = of_packets;
+        let far = self.net.next_deadline();
+        Instant::earliest([self.relay.next_deadline(), udp, pings, self.until, far])
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

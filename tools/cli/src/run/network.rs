@@ -1,6 +1,7 @@
 //! The network inside: its addresses, and a free place for it.
 
 use std::fs;
+use std::net::IpAddr;
 
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Endpoint};
@@ -17,10 +18,14 @@ pub(super) struct InsideNetwork {
 }
 
 impl InsideNetwork {
-    /// Chooses 10.0.2.0/24, or the next that the machine has no route to.
-    pub(super) fn choose() -> Result<Self, Failure> {
+    /// Chooses 10.0.2.0/24, or the next that neither the machine nor a wire with these addresses has a
+    /// route to.
+    pub(super) fn choose(wire: &[InterfaceAddress]) -> Result<Self, Failure> {
         let routes = fs::read_to_string("/proc/net/route").unwrap_or_default();
-        let is_free = |third: &u8| !routes.lines().any(|line| leads_to(line, *third));
+        let is_free = |third: &u8| {
+            !routes.lines().any(|line| leads_to(line, *third))
+                && !wire.iter().any(|own| is_in(own, *third))
+        };
         let third = (FIRST..=LAST).find(is_free).ok_or_else(|| {
             let text = format!(
                 "the machine routes to each of 10.0.{FIRST}.0/24 to 10.0.{LAST}.0/24, so none is left \
@@ -93,6 +98,14 @@ fn v6(last: u8) -> Address {
     bytes[..6].copy_from_slice(b"\xfdwhimb");
     bytes[15] = last;
     Address::from_bytes(bytes)
+}
+
+/// True if the network of this address and 10.0.`third`.0/24 overlap.
+fn is_in(own: &InterfaceAddress, third: u8) -> bool {
+    let IpAddr::V4(addr) = own.addr.to_ip() else { return false };
+    let shared = u32::from(own.prefix_len.min(24));
+    let mask = u32::MAX.checked_shl(32 - shared).unwrap_or(0);
+    (addr.to_bits() ^ u32::from_be_bytes([10, 0, third, 0])) & mask == 0
 }
 
 /// True if a line of `/proc/net/route` is a route into 10.0.`third`.0/24, other than the default one.

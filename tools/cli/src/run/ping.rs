@@ -1,4 +1,5 @@
-//! Echo requests: one ICMP socket of the machine for each identifier inside (icmp(7), `ping_group_range`).
+//! Echo requests: by the machine's sockets, one ICMP socket for each identifier inside (icmp(7),
+//! `ping_group_range`).
 //!
 //! The kernel puts the socket's own identifier into what it sends, and gives the socket the answers to that.
 
@@ -17,21 +18,25 @@ use rustix::net::{
 };
 use whimbrel_base::{Instant, Slab};
 use whimbrel_io::descriptors;
-use whimbrel_io::sent_datagrams::{clear_error, keep_errors, set_dont_fragment, take_error};
+use whimbrel_io::sent_datagrams::{
+    clear_error, keep_errors, set_dont_fragment, set_hop_limit, take_error,
+};
 use whimbrel_stack::Shard;
 use whimbrel_stack::ip::Unreachable;
 use whimbrel_wire::{Address, Endpoint, Family};
 
 use super::destinations::{Destinations, Outside};
-use super::udp::{meaning, refusal_of};
+use super::far::{Refusal, meaning, refusal_of};
+use crate::drive::KernelNet;
 use crate::failure::Failure;
 use crate::refusals::Refusals;
-use echo::{Echo, EchoKind, Fragments};
+use echo::Fragments;
+pub(super) use echo::{Echo, EchoKind, HOP_LIMIT};
 
 mod echo;
 
 /// The echo requests of a shard's program, and the machine's sockets for them.
-pub(super) struct Pings {
+pub(super) struct MachinePings {
     /// Flows at most: beyond, the one that was idle for longest ends.
     most: usize,
     epoll: OwnedFd,
@@ -51,6 +56,8 @@ struct PingFlow {
     last: Instant,
     /// DF of the socket's packets, if it was set.
     dont_fragment: Option<bool>,
+    /// Their hop limit, if it was set.
+    hop_limit: Option<u8>,
 }
 
 /// A sender inside, and its identifier.
@@ -68,15 +75,50 @@ pub(super) struct PingStatistics {
     pub(super) received: u64,
     /// Flows that ended because others needed the place.
     pub(super) displaced: u64,
-    /// Requests that the machine, and replies that the stack had no room for.
+    /// Requests that outside, and replies that the stack had no room for.
     pub(super) dropped: u64,
 }
 
-impl Pings {
-    /// Takes the packets of `shard` that nothing else takes, and the echo requests among them in at most so
-    /// many flows.
-    pub(super) fn new(shard: &mut Shard, most: usize) -> Result<Self, Failure> {
-        shard.keep_unclaimed(MOST_WAITING);
+/// Echo requests of the program, outside.
+pub(super) trait FarPings<F>: Sized {
+    /// Takes the packets of `near` that nothing else takes.
+    fn new(near: &mut Shard, most: usize) -> Result<Self, Failure>;
+
+    /// Counts so far.
+    fn statistics(&self) -> PingStatistics;
+
+    /// Sends requests of the program on, and refuses what is none. Returns true if there are more.
+    fn take_near(
+        &mut self,
+        near: &mut Shard,
+        far: &mut F,
+        to: &Destinations,
+        refused: &mut Refusals,
+        now: Instant,
+    ) -> bool;
+
+    /// Passes replies and errors to the program. Returns true if there are more.
+    fn take_far(
+        &mut self,
+        near: &mut Shard,
+        far: &mut F,
+        to: &Destinations,
+        refused: &mut Refusals,
+    ) -> bool;
+
+    /// Ends what was idle for long.
+    fn expire(&mut self, now: Instant);
+
+    /// The time of the next [`FarPings::expire`].
+    fn next_deadline(&self) -> Option<Instant>;
+
+    /// Readable when [`FarPings::take_far`] is due, if the network's own is not.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+impl FarPings<KernelNet> for MachinePings {
+    fn new(near: &mut Shard, most: usize) -> Result<Self, Failure> {
+        near.keep_unclaimed(MOST_WAITING);
         Ok(Self {
             most,
             epoll: epoll::create(CreateFlags::CLOEXEC).map_err(Failure::run)?,
@@ -89,18 +131,15 @@ impl Pings {
         })
     }
 
-    /// Counts so far.
-    pub(super) const fn statistics(&self) -> PingStatistics {
+    fn statistics(&self) -> PingStatistics {
         self.statistics
     }
 
-    /// The time of the next [`Pings::expire`].
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
+    fn next_deadline(&self) -> Option<Instant> {
         self.by_last.first().map(|(last, _)| *last + PATIENCE)
     }
 
-    /// Ends flows that were idle for long.
-    pub(super) fn expire(&mut self, now: Instant) {
+    fn expire(&mut self, now: Instant) {
         for _ in 0..AT_ONCE {
             let Some((last, number)) = self.by_last.first().copied() else { return };
             if last + PATIENCE > now {
@@ -110,44 +149,104 @@ impl Pings {
         }
     }
 
-    /// Sends requests of the program on, and refuses what is none. Returns true if there are more.
-    pub(super) fn take_near(
+    fn take_near(
         &mut self,
-        shard: &mut Shard,
+        near: &mut Shard,
+        _: &mut KernelNet,
         to: &Destinations,
         refused: &mut Refusals,
         now: Instant,
     ) -> bool {
-        for _ in 0..AT_ONCE {
-            let Some(packet) = shard.poll_unclaimed() else { return false };
-            let sent = match Echo::of_packet(&packet) {
-                Some(echo) => self.send_on(&echo, to, now),
-                None => Err((Some(Unreachable::Prohibited), "of a protocol that is not passed on")),
-            };
-            if let Err((what, why)) = sent {
-                refused.count(why);
-                if let Some(what) = what {
-                    shard.refuse_unclaimed(&packet, what);
-                }
-            }
-        }
-        true
+        pass_requests(near, to, refused, |echo, outside| self.send_on(echo, outside, now))
     }
 
-    /// Sends one request on, or returns what to tell the program, and why.
-    fn send_on(
+    fn take_far(
         &mut self,
-        echo: &Echo<'_>,
+        near: &mut Shard,
+        _: &mut KernelNet,
         to: &Destinations,
-        now: Instant,
-    ) -> Result<(), (Option<Unreachable>, &'static str)> {
-        let outside = match to.judge(Endpoint::new(echo.to, 0)) {
-            Outside::At(outside) => outside,
-            Outside::NoHost => return Err((Some(Unreachable::Host), "no such host inside")),
-            Outside::Denied | Outside::NameServer | Outside::NoPort => {
-                return Err((Some(Unreachable::Prohibited), "denied"));
+        refused: &mut Refusals,
+    ) -> bool {
+        let mut room = [std::mem::MaybeUninit::uninit(); AT_ONCE];
+        let ready = epoll::wait(&self.epoll, &mut room, Some(&Timespec::default()));
+        let Ok((ready, _)) = ready else { return false };
+        let ready: Vec<_> =
+            ready.iter().map(|event| (event.data.u64() as u32, event.flags)).collect();
+        for (number, flags) in &ready {
+            if flags.contains(EventFlags::ERR) {
+                self.take_errors(near, *number, to, refused);
             }
+            self.take_replies(near, *number, to);
+        }
+        !ready.is_empty()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.epoll.as_fd())
+    }
+}
+
+/// Sends echo requests of the program on by `send`, with the address outside, and refuses what is none.
+/// Returns true if there are more.
+pub(super) fn pass_requests(
+    near: &mut Shard,
+    to: &Destinations,
+    refused: &mut Refusals,
+    mut send: impl FnMut(&Echo<'_>, Address) -> Result<(), Refusal>,
+) -> bool {
+    for _ in 0..AT_ONCE {
+        let Some(packet) = near.poll_unclaimed() else { return false };
+        let sent = match Echo::of_packet(&packet) {
+            Some(echo) => place(&echo, to).and_then(|(outside, hops)| {
+                send(&Echo { hop_limit: hops.unwrap_or(HOP_LIMIT), ..echo }, outside)
+            }),
+            None => Err((Some(Unreachable::Prohibited), "of a protocol that is not passed on")),
         };
+        if let Err((what, why)) = sent {
+            refused.count(why);
+            if let Some(what) = what {
+                near.refuse_unclaimed(&packet, what);
+            }
+        }
+    }
+    true
+}
+
+/// The address outside that a request is for, and how many hops it has left.
+fn place(echo: &Echo<'_>, to: &Destinations) -> Result<(Address, Option<u8>), Refusal> {
+    match to.judge(Endpoint::new(echo.to, 0)) {
+        Outside::At(outside) => Ok((outside.addr, to.hops_left(echo.to, echo.hop_limit)?)),
+        Outside::NoHost => Err((Some(Unreachable::Host), "no such host inside")),
+        Outside::Denied | Outside::NameServer | Outside::NoPort => {
+            Err((Some(Unreachable::Prohibited), "denied"))
+        }
+    }
+}
+
+/// Sends a reply to the program, whole or in fragments. Returns true if there is room for all of it.
+pub(super) fn pass_reply(near: &mut Shard, reply: &Echo<'_>, identification: u32) -> bool {
+    let fragments = Fragments::of(reply, near.mtu(), identification);
+    fragments.map(Bytes::from).try_for_each(|packet| near.inject(packet)).is_ok()
+}
+
+/// Tells the program what became of its request, as `reporter` does, if one did.
+pub(super) fn refuse_request(
+    near: &mut Shard,
+    request: &Echo<'_>,
+    what: Unreachable,
+    reporter: Option<Address>,
+) {
+    for packet in Fragments::of(request, u16::MAX, 0) {
+        match reporter {
+            Some(router) => near.refuse_unclaimed_as(&packet, what, router),
+            None => near.refuse_unclaimed(&packet, what),
+        }
+    }
+}
+
+impl MachinePings {
+    /// Sends one request on, or returns what to tell the program, and why.
+    fn send_on(&mut self, echo: &Echo<'_>, outside: Address, now: Instant) -> Result<(), Refusal> {
         let key = PingKey { inside: echo.from, identifier: echo.identifier };
         let number = self.flow_of(key, now).map_err(|error| {
             let why = match descriptors::are_used_up(&error) {
@@ -203,7 +302,13 @@ impl Pings {
             self.end(longest_idle);
         }
         keep_errors(&socket, key.inside.is_v4())?;
-        let number = self.flows.insert(PingFlow { key, socket, last: now, dont_fragment: None });
+        let number = self.flows.insert(PingFlow {
+            key,
+            socket,
+            last: now,
+            dont_fragment: None,
+            hop_limit: None,
+        });
         let Some(flow) = self.flows.get(number) else { return Ok(number) };
         let event = EventData::new_u64(number.into());
         if let Err(error) = epoll::add(&self.epoll, &flow.socket, event, EventFlags::IN) {
@@ -221,27 +326,6 @@ impl Pings {
         self.by_last.remove(&(flow.last, number));
     }
 
-    /// Passes replies and errors of the machine's sockets to the program. Returns true if there are more.
-    pub(super) fn take_far(
-        &mut self,
-        shard: &mut Shard,
-        to: &Destinations,
-        refused: &mut Refusals,
-    ) -> bool {
-        let mut room = [std::mem::MaybeUninit::uninit(); AT_ONCE];
-        let ready = epoll::wait(&self.epoll, &mut room, Some(&Timespec::default()));
-        let Ok((ready, _)) = ready else { return false };
-        let ready: Vec<_> =
-            ready.iter().map(|event| (event.data.u64() as u32, event.flags)).collect();
-        for (number, flags) in &ready {
-            if flags.contains(EventFlags::ERR) {
-                self.take_errors(shard, *number, to, refused);
-            }
-            self.take_replies(shard, *number, to);
-        }
-        !ready.is_empty()
-    }
-
     fn take_replies(&mut self, shard: &mut Shard, number: u32, to: &Destinations) {
         for _ in 0..OF_ONE {
             let Some(flow) = self.flows.get(number) else { return };
@@ -256,11 +340,9 @@ impl Pings {
             };
             let reply = Echo { identifier, ..reply };
             self.identification = self.identification.wrapping_add(1);
-            let fragments = Fragments::of(&reply, shard.mtu(), self.identification);
-            let passed = fragments.map(Bytes::from).try_for_each(|packet| shard.inject(packet));
-            match passed {
-                Ok(()) => self.statistics.received += 1,
-                Err(_) => self.statistics.dropped += 1,
+            match pass_reply(shard, &reply, self.identification) {
+                true => self.statistics.received += 1,
+                false => self.statistics.dropped += 1,
             }
         }
     }
@@ -285,9 +367,8 @@ impl Pings {
                 continue;
             };
             refused.count(why);
-            for packet in Fragments::of(&Echo { identifier, ..request }, u16::MAX, 0) {
-                shard.refuse_unclaimed(&packet, what);
-            }
+            let router = error.reporter.map(|ip| to.inside(Endpoint::new(ip.into(), 0)).addr);
+            refuse_request(shard, &Echo { identifier, ..request }, what, router);
         }
         if let Some(flow) = self.flows.get(number) {
             // The next call would return the error once more.
@@ -296,20 +377,17 @@ impl Pings {
     }
 }
 
-impl AsFd for Pings {
-    /// Readable when a socket has a reply or an error.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
-    }
-}
-
 impl PingFlow {
-    fn send(&mut self, echo: &Echo<'_>, to: Endpoint) -> io::Result<()> {
-        if to.addr.is_v4() && self.dont_fragment != Some(echo.dont_fragment) {
+    fn send(&mut self, echo: &Echo<'_>, to: Address) -> io::Result<()> {
+        if to.is_v4() && self.dont_fragment != Some(echo.dont_fragment) {
             set_dont_fragment(&self.socket, echo.dont_fragment)?;
             self.dont_fragment = Some(echo.dont_fragment);
         }
-        let to = SocketAddr::from(Endpoint::new(to.addr, 0));
+        if self.hop_limit != Some(echo.hop_limit) {
+            set_hop_limit(&self.socket, to.is_v4(), echo.hop_limit)?;
+            self.hop_limit = Some(echo.hop_limit);
+        }
+        let to = SocketAddr::from(Endpoint::new(to, 0));
         sendto(&self.socket, &echo.message(), SendFlags::empty(), &to)?;
         Ok(())
     }
@@ -318,7 +396,7 @@ impl PingFlow {
 /// RFC 5508 3.2: a session of echo requests ends after not less than 60 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Packets that wait for their turn.
-const MOST_WAITING: usize = 64;
+pub(super) const MOST_WAITING: usize = 64;
 /// Bytes of the longest ICMP message: the payload of an IPv4 packet, rounded up.
 const LONGEST: usize = 65_535;
 /// Requests, and sockets, dealt with in one turn, and replies of one.

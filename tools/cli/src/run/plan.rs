@@ -9,14 +9,16 @@ use whimbrel_io::rules::Rules;
 use whimbrel_io::{TunConfig, entropy};
 use whimbrel_link::LinkConfig;
 use whimbrel_tcp::Tunables;
+use whimbrel_tcp::tunables::UnreachableByIcmp;
 
 use super::Arguments;
 use super::destinations::Destinations;
 use super::network::InsideNetwork;
 use super::publish::Published;
 use super::resolver::Resolver;
+use super::wire::WirePlan;
 use crate::capture::CapturePlan;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 
 /// A program and its network.
 pub(super) struct RunPlan {
@@ -27,7 +29,10 @@ pub(super) struct RunPlan {
     pub(super) link: Option<(LinkConfig, u64)>,
     /// Time for open flows after the program's end.
     pub(super) linger: Duration,
-    pub(super) rules: Rules,
+    /// Of the stack inside.
+    pub(super) tunables: Tunables,
+    /// The wire outside, if it is not the machine's sockets.
+    pub(super) wire: Option<WirePlan>,
     pub(super) pcap: Option<CapturePlan>,
     pub(super) summary: SummaryPlan,
 }
@@ -99,13 +104,24 @@ impl RunPlan {
         });
         let link = link.transpose()?;
         let mtu = link.as_ref().map_or(TunConfig::DEFAULT_MTU, |(link, _)| link.mtu);
-        let mut rules = arguments.rules.rules(&[])?;
-        // Hundreds of clients of one server are ordinary here.
-        if Tunables::named(DIALS.0).iter().all(|info| rules.origin(info).is_none()) {
-            rules.tunables.max_dials_per_destination = DIALS.1;
+        let (tunables, wire) = stacks(arguments)?;
+        let own = wire.as_ref().map_or(&[][..], |wire| wire.spec.addresses());
+        let network = InsideNetwork::choose(own)?;
+        let publish = arguments.publish.iter().map(|option| match &wire {
+            None => Ok(vec![option.on_machine()]),
+            Some(_) => option.on_wire(own),
+        });
+        let publish = publish.collect::<Result<Vec<_>, _>>()?.concat();
+        let resolver = match &wire {
+            None => Resolver::of_machine(),
+            Some(_) => Resolver::beyond_machine(),
+        };
+        if resolver.servers.is_empty() {
+            warn(
+                "this machine's name servers are at its loopback addresses, which -w does not reach: the \
+                 program finds no names",
+            );
         }
-        let network = InsideNetwork::choose()?;
-        let resolver = Resolver::of_machine();
         Ok(Self {
             destinations: Destinations {
                 network,
@@ -122,10 +138,11 @@ impl RunPlan {
                 is_cut: link.is_some(),
                 congestion: arguments.inside_cc.clone(),
             },
-            publish: arguments.publish.clone(),
+            publish,
             link,
             linger: arguments.linger,
-            rules,
+            tunables,
+            wire,
             pcap: arguments.capture.on_device(),
             summary: SummaryPlan {
                 form: match (arguments.json, arguments.quiet) {
@@ -139,5 +156,44 @@ impl RunPlan {
     }
 }
 
+/// The rules of the stack inside, and the wire outside with those of the stack there, which are then the
+/// typed ones.
+fn stacks(arguments: &Arguments) -> Result<(Tunables, Option<WirePlan>), Failure> {
+    let Arguments { wire, rules, routes, host_loopback, .. } = arguments;
+    let mut inside = rules.rules(&[])?;
+    let wire = match wire {
+        None => {
+            routes.none_without_wire()?;
+            None
+        }
+        Some(_) if *host_loopback => {
+            let text =
+                "with -w, nothing leads to this machine's own services: leave one of them out";
+            return Err(Failure::usage("--host-loopback", text));
+        }
+        Some(typed) => {
+            let spec = WirePlan::parse(typed)?;
+            let (mut rules, routes) = (std::mem::take(&mut inside), routes.plan(&spec)?);
+            // The program learns what its own kernel would have told it.
+            if !rules.has_profile() && is_unset(&rules, ICMP_UNREACHABLE) {
+                rules.tunables.icmp_unreachable = UnreachableByIcmp::Hard;
+            }
+            Some(WirePlan { spec, typed: typed.clone(), rules, routes })
+        }
+    };
+    // Hundreds of clients of one server are ordinary here.
+    if is_unset(&inside, DIALS.0) {
+        inside.tunables.max_dials_per_destination = DIALS.1;
+    }
+    Ok((inside.tunables, wire))
+}
+
+/// True if neither an option nor a profile sets this tunable.
+fn is_unset(rules: &Rules, name: &str) -> bool {
+    Tunables::named(name).iter().all(|info| rules.origin(info).is_none())
+}
+
+/// Effect of an ICMP error on an attempt to open: as on Linux, unless the user sets it.
+const ICMP_UNREACHABLE: &str = "icmp.unreachable";
 /// Undecided dials to one address and port that a shard holds, unless the user sets it: as many as to all.
 const DIALS: (&str, u16) = ("max_dials_per_destination", 4096);

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 use whimbrel_io::text;
 
 use super::Outcome;
+use super::gateway::WireCounts;
 use super::plan::RunPlan;
+use crate::drive::StackState;
 use crate::output;
 use crate::quantity::{of, thousands};
 use crate::size;
@@ -62,6 +64,19 @@ pub(super) fn summary(outcome: &Outcome) -> String {
             );
         }
     }
+    if let Some(WireCounts { state, drops }) = &counts.wire {
+        let StackState { counters, census, .. } = state;
+        lines += &format!(
+            "wire       {} segments out, {} in, {} retransmitted; drops {drops}\n",
+            thousands(counters.out_segs),
+            thousands(counters.in_segs),
+            thousands(counters.retrans_segs),
+        );
+        if census.connections > 0 {
+            let left = thousands(census.connections as u64);
+            lines += &format!("wire       {left} connections whose end was not acknowledged\n");
+        }
+    }
     lines += &format!("refused    {}\n", counts.refused);
     lines += &format!("drops      {drops}\n");
     wrap(&lines, INDENT)
@@ -106,6 +121,14 @@ pub(super) fn document(plan: &RunPlan, outcome: &Outcome) -> Value {
         "link": outcome.links.map(|[out, into]| json!({
             "out": output::link(&out),
             "in": output::link(&into),
+        })),
+        "wire": counts.wire.as_ref().map(|WireCounts { state, drops }| json!({
+            "segments_out": state.counters.out_segs,
+            "segments_in": state.counters.in_segs,
+            "retransmitted": state.counters.retrans_segs,
+            "connections_left": state.census.connections,
+            "time_wait": state.census.time_wait,
+            "drops": reasons(drops),
         })),
         "refused": reasons(&counts.refused),
         "drops": reasons(drops),

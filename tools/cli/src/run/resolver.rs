@@ -14,7 +14,7 @@ use super::network::{DNS_PORT, InsideNetwork};
 /// The machine's name servers, and what else its file says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Resolver {
-    /// At least one.
+    /// At least one, unless loopback addresses were left out.
     pub(super) servers: Vec<Endpoint>,
     /// Lines that stay as they are.
     rest: String,
@@ -24,6 +24,23 @@ impl Resolver {
     /// Reads the machine's file. Without a name server in it, it is this machine (resolv.conf(5)).
     pub(super) fn of_machine() -> Self {
         Self::parse(&fs::read_to_string(FILE).unwrap_or_default())
+    }
+
+    /// Reads the name servers that a wire may reach: not those at the machine's loopback addresses, behind
+    /// which systemd-resolved's own file names others. There may be none.
+    pub(super) fn beyond_machine() -> Self {
+        let read = |file: &str| Self::parse(&fs::read_to_string(file).unwrap_or_default());
+        let [machine, behind] = [FILE, BEHIND_RESOLVED].map(|file| read(file).beyond_loopback());
+        if machine.servers.is_empty() {
+            Self { servers: behind.servers, ..machine }
+        } else {
+            machine
+        }
+    }
+
+    fn beyond_loopback(mut self) -> Self {
+        self.servers.retain(|server| !server.addr.to_ip().is_loopback());
+        self
     }
 
     fn parse(text: &str) -> Self {
@@ -101,6 +118,8 @@ fn hide(folder: &Path) -> io::Result<()> {
 }
 
 const FILE: &str = "/etc/resolv.conf";
+/// File in which systemd-resolved names the servers that it asks.
+const BEHIND_RESOLVED: &str = "/run/systemd/resolve/resolv.conf";
 /// Folders with sockets of resolvers.
 const HIDDEN: [&str; 3] = ["/run/systemd/resolve", "/run/nscd", "/var/run/nscd"];
 /// Folders of which each machine has one, and none of which the file lies in while it is mounted.

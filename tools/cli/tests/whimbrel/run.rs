@@ -17,6 +17,7 @@ use crate::running::{Running, Signal, await_that, output};
 
 mod datagrams;
 pub(crate) mod programs;
+pub(crate) mod wire;
 
 /// Access of a user to `/dev/net/tun`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,12 @@ impl Machines {
 
     /// `whimbrel run` with these words, by a user without any right.
     fn run(&self, node: Node, words: &[&str]) -> Command {
+        let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+        self.run_as(user, node, words)
+    }
+
+    /// `whimbrel run` with these words, by the user that this program makes of root.
+    fn run_as(&self, user: &str, node: Node, words: &[&str]) -> Command {
         let folder = self.near.folder().display();
         let script = match node {
             Node::Hidden => "mount -t tmpfs none /dev/net".to_owned(),
@@ -67,8 +74,8 @@ impl Machines {
             }
         };
         let script = format!(
-            "{script}; mount --bind {folder}/resolv.conf /etc/resolv.conf; cd {folder}; exec setpriv \
-             --reuid=65534 --regid=65534 --clear-groups {folder}/whimbrel run \"$@\""
+            "{script}; mount --bind {folder}/resolv.conf /etc/resolv.conf; cd {folder}; exec {user} \
+             {folder}/whimbrel run \"$@\""
         );
         let mut command = self.near.command("unshare");
         command.args(["-m", "sh", "-c", &script, "sh"]).args(words);
@@ -103,6 +110,36 @@ impl Machines {
         fs::write(root.join("file"), bytes).unwrap();
         let root = root.display().to_string();
         self.far.serve(&["-w", "kernel:", "-l", "203.0.113.9:80", "--file-root", &root])
+    }
+
+    /// A name server on the far side, until the process ends.
+    fn name_server(&self) {
+        let (datagrams, streams) = Machines::on(&self.far, || {
+            (
+                UdpSocket::bind("203.0.113.9:53").unwrap(),
+                TcpListener::bind("203.0.113.9:53").unwrap(),
+            )
+        });
+        thread::spawn(move || {
+            let mut query = [0; 512];
+            while let Ok((len, from)) = datagrams.recv_from(&mut query) {
+                let query = &query[..len];
+                let is_long = query.windows(4).any(|word| word == b"long");
+                let _ = datagrams.send_to(&answer(query, is_long), from);
+            }
+        });
+        thread::spawn(move || {
+            for stream in streams.incoming() {
+                let (mut stream, mut len) = (stream.unwrap(), [0; 2]);
+                while stream.read_exact(&mut len).is_ok() {
+                    let mut query = vec![0; u16::from_be_bytes(len).into()];
+                    stream.read_exact(&mut query).unwrap();
+                    let answer = answer(&query, false);
+                    stream.write_all(&(answer.len() as u16).to_be_bytes()).unwrap();
+                    stream.write_all(&answer).unwrap();
+                }
+            }
+        });
     }
 
     /// Something bound on a machine by its own sockets.
@@ -172,29 +209,7 @@ fn exit_code_is_the_programs() {
 #[test]
 fn names_are_found_by_datagrams_and_by_tcp_after_truncation() {
     let Some(machines) = Machines::new(&["getent"]) else { return };
-    let (datagrams, streams) = Machines::on(&machines.far, || {
-        (UdpSocket::bind("203.0.113.9:53").unwrap(), TcpListener::bind("203.0.113.9:53").unwrap())
-    });
-    let _by_datagrams = thread::spawn(move || {
-        let mut query = [0; 512];
-        while let Ok((len, from)) = datagrams.recv_from(&mut query) {
-            let query = &query[..len];
-            let is_long = query.windows(4).any(|word| word == b"long");
-            let _ = datagrams.send_to(&answer(query, is_long), from);
-        }
-    });
-    let _by_streams = thread::spawn(move || {
-        for stream in streams.incoming() {
-            let (mut stream, mut len) = (stream.unwrap(), [0; 2]);
-            while stream.read_exact(&mut len).is_ok() {
-                let mut query = vec![0; u16::from_be_bytes(len).into()];
-                stream.read_exact(&mut query).unwrap();
-                let answer = answer(&query, false);
-                stream.write_all(&(answer.len() as u16).to_be_bytes()).unwrap();
-                stream.write_all(&answer).unwrap();
-            }
-        }
-    });
+    machines.name_server();
     for node in NODES {
         for name in ["short.example", "long.example"] {
             let words = ["--quiet", "--", "getent", "ahostsv4", name];

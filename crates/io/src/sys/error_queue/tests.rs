@@ -28,6 +28,7 @@ fn refused_datagram_comes_back_with_its_destination() {
         (error.to, error.errno, &data[..error.len]),
         (to, libc::ECONNREFUSED, &b"hello"[..])
     );
+    assert_eq!((error.reporter, error.is_expired), (Some(to.ip()), false));
     assert_eq!(take(socket.as_fd(), &mut data).unwrap(), None);
 }
 

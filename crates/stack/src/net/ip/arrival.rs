@@ -147,6 +147,8 @@ pub(crate) struct DatagramReport {
     pub(crate) from: Endpoint,
     /// Its destination.
     pub(crate) to: Endpoint,
+    /// The host that reports it.
+    pub(crate) reporter: Address,
     /// The error.
     pub(crate) error: IcmpError,
 }

@@ -20,12 +20,16 @@ pub enum Unreachable {
         /// The longest packet that passes, in bytes.
         mtu: u16,
     },
+    /// The hop limit ran out at a router (`EHOSTUNREACH`): type 11, in IPv6 3, code 0.
+    HopLimit,
 }
 
 impl Unreachable {
     /// The type of the ICMP error.
     pub(super) fn icmp_type(self, family: Family) -> u8 {
         match (self, family) {
+            (Self::HopLimit, Family::V4) => 11,
+            (Self::HopLimit, Family::V6) => 3,
             (_, Family::V4) => 3,
             // RFC 4443 3.2: Packet Too Big is a message of its own.
             (Self::TooBig { .. }, Family::V6) => 2,
@@ -38,14 +42,14 @@ impl Unreachable {
     pub(super) fn word(self) -> u32 {
         match self {
             Self::TooBig { mtu } => mtu.into(),
-            Self::Network | Self::Host | Self::Prohibited | Self::Port => 0,
+            Self::Network | Self::Host | Self::Prohibited | Self::Port | Self::HopLimit => 0,
         }
     }
 
     /// RFC 792, RFC 1812 5.2.7.1; RFC 4443 3.1.
     pub(super) fn code(self, family: Family) -> u8 {
         match (self, family) {
-            (Self::Network, _) | (Self::TooBig { .. }, Family::V6) => 0,
+            (Self::Network | Self::HopLimit, _) | (Self::TooBig { .. }, Family::V6) => 0,
             (Self::Host, Family::V4) => 1,
             (Self::Host, Family::V6) | (Self::Port, Family::V4) => 3,
             (Self::Prohibited, Family::V4) => 13,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::RouteMetrics;
-use whimbrel_udp::{Bind, BindError, Local, SocketError};
+use whimbrel_udp::{Bind, BindError, DatagramError, Local, SocketError};
 use whimbrel_wire::{Address, Endpoint, IpHeader, Ipv4Header, Protocol, UdpHeader};
 
 use super::hosts::{BOTH, Hosts, Over, client_addr, config, host, server_addr};
@@ -151,6 +151,7 @@ fn a_refusal_tells_the_sender_what_was_said() {
         (Unreachable::Host, SocketError::HostUnreachable),
         (Unreachable::Network, SocketError::NetworkUnreachable),
         (Unreachable::Prohibited, SocketError::Prohibited),
+        (Unreachable::HopLimit, SocketError::TimeExceeded),
     ];
     for (over, (what, heard)) in BOTH.into_iter().flat_map(|over| said.map(|it| (over, it))) {
         let mut hosts = hosts();
@@ -164,6 +165,35 @@ fn a_refusal_tells_the_sender_what_was_said() {
             hosts.run_until_quiet();
             assert_eq!(hosts.client.udp_take_error(client), Some(heard), "{what:?} {len}");
         }
+        assert_eq!(hosts.server.census().other_addresses, 0);
+        assert!(hosts.client.udp_close(client) && hosts.server.udp_close(any));
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn gateway_passes_on_errors_in_the_name_of_their_router() {
+    for over in BOTH {
+        let mut hosts = hosts();
+        let any = hosts.server.udp_bind_any().expect("the only listener");
+        let router = elsewhere(over, 1).addr;
+        let client = hosts.client.udp_bind(&Bind::new(Local::Both, 0)).expect("a free port");
+        hosts.client.udp_keep_errors(client);
+        let to = elsewhere(over, 7);
+        let send = SendTo::peer(to);
+        hosts.client.udp_send(client, Bytes::from_static(b"?"), &send).expect("room");
+        hosts.run_until_quiet();
+        let query = hosts.server.udp_recv(any).expect("received");
+        hosts.server.udp_refuse_as(&query, Unreachable::HopLimit, router);
+        hosts.run_until_quiet();
+        let told = DatagramError::new(to, router, SocketError::TimeExceeded);
+        assert_eq!(hosts.client.udp_take_report(client), Some(told));
+        // One that no packet may come from: the host speaks for itself.
+        let broadcast = Address::from_v4_bytes([255; 4]);
+        hosts.server.udp_refuse_as(&query, Unreachable::Host, broadcast);
+        hosts.run_until_quiet();
+        let told = DatagramError::new(to, server_addr(over), SocketError::HostUnreachable);
+        assert_eq!(hosts.client.udp_take_report(client), Some(told));
         assert_eq!(hosts.server.census().other_addresses, 0);
         assert!(hosts.client.udp_close(client) && hosts.server.udp_close(any));
         hosts.assert_no_leaks();

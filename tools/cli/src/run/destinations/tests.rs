@@ -2,12 +2,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use whimbrel_wire::Endpoint;
 
-use super::{Destinations, Outside, is_denied};
+use super::{Destinations, Outside, Unreachable, is_denied};
+use crate::run::far::EXPIRED;
 use crate::run::network::InsideNetwork;
 
 fn destinations(has_host_loopback: bool) -> Destinations {
     let name_servers = vec![endpoint("192.0.2.53:53")];
-    Destinations { network: InsideNetwork::choose().unwrap(), name_servers, has_host_loopback }
+    Destinations { network: InsideNetwork::choose(&[]).unwrap(), name_servers, has_host_loopback }
 }
 
 fn endpoint(text: &str) -> Endpoint {
@@ -78,4 +79,16 @@ fn clients_that_no_packet_may_come_from_appear_as_the_gateway() {
     assert_eq!(all.inside(endpoint("127.0.0.1:4711")), gateway);
     let program = all.network.program()[0].addr;
     assert_eq!(all.inside(Endpoint::new(program, 4711)), gateway);
+}
+
+#[test]
+fn gateway_is_a_hop_of_what_it_passes_on() {
+    let to = destinations(true);
+    let far = endpoint("203.0.113.9:7").addr;
+    for hops in [0, 1] {
+        assert_eq!(to.hops_left(far, hops), Err((Some(Unreachable::HopLimit), EXPIRED)));
+        let own = to.network.name_server();
+        assert_eq!(to.hops_left(own, hops), Ok(None), "a packet for the gateway goes no farther");
+    }
+    assert_eq!((to.hops_left(far, 2), to.hops_left(far, 255)), (Ok(Some(1)), Ok(Some(254))));
 }

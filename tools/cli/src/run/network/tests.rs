@@ -1,4 +1,5 @@
-use super::{InsideNetwork, leads_to};
+use super::{InsideNetwork, is_in, leads_to};
+use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::Address;
 
 #[test]
@@ -28,4 +29,18 @@ fn addresses_of_the_network_are_known() {
     let v6 = network.gateway_of_family(parse("2001:db8::1"));
     assert!(network.contains(v6) && !network.contains(parse("2001:db8::1")), "{}", v6.to_ip());
     assert_eq!(v6.to_ip().to_string(), "fd77:6869:6d62::2");
+}
+
+#[test]
+fn network_of_a_wire_is_not_chosen() {
+    for (addr, prefix_len, third, overlaps) in [
+        ([10, 0, 2, 5], 24, 2, true),
+        ([10, 0, 3, 5], 24, 2, false),
+        ([10, 9, 9, 9], 8, 2, true),
+        ([10, 0, 2, 5], 32, 2, true),
+        ([203, 0, 113, 1], 24, 2, false),
+    ] {
+        let own = InterfaceAddress { addr: Address::from_v4_bytes(addr), prefix_len };
+        assert_eq!(is_in(&own, third), overlaps, "{addr:?}/{prefix_len}");
+    }
 }

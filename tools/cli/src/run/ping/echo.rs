@@ -8,38 +8,39 @@ use whimbrel_wire::{
 
 /// An echo request, or a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Echo<'a> {
-    pub(super) kind: EchoKind,
-    pub(super) from: Address,
-    pub(super) to: Address,
-    pub(super) identifier: u16,
-    pub(super) sequence: u16,
-    pub(super) data: &'a [u8],
+pub(in crate::run) struct Echo<'a> {
+    pub(in crate::run) kind: EchoKind,
+    pub(in crate::run) from: Address,
+    pub(in crate::run) to: Address,
+    pub(in crate::run) identifier: u16,
+    pub(in crate::run) sequence: u16,
+    pub(in crate::run) data: &'a [u8],
     /// True if IPv4 must not cut its packet.
-    pub(super) dont_fragment: bool,
+    pub(in crate::run) dont_fragment: bool,
+    pub(in crate::run) hop_limit: u8,
 }
 
 /// Type of the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum EchoKind {
+pub(in crate::run) enum EchoKind {
     Request,
     Reply,
 }
 
 impl<'a> Echo<'a> {
     /// The request that a whole packet is.
-    pub(super) fn of_packet(packet: &'a [u8]) -> Option<Self> {
+    pub(in crate::run) fn of_packet(packet: &'a [u8]) -> Option<Self> {
         let (ip, payload) = IpHeader::parse(packet).ok()?;
         let protocol = if ip.src.is_v4() { Protocol::ICMP } else { Protocol::ICMPV6 };
         if ip.protocol != protocol || ip.fragment.is_some() {
             return None;
         }
         let echo = Self::of_message(EchoKind::Request, payload, ip.src, ip.dst)?;
-        Some(Self { dont_fragment: ip.dont_fragment, ..echo })
+        Some(Self { dont_fragment: ip.dont_fragment, hop_limit: ip.hop_limit, ..echo })
     }
 
     /// The message of this kind that these bytes are. Their checksum was verified before.
-    pub(super) fn of_message(
+    pub(in crate::run) fn of_message(
         kind: EchoKind,
         message: &'a [u8],
         from: Address,
@@ -65,7 +66,7 @@ impl<'a> Echo<'a> {
                 _ => return None,
             },
         };
-        let dont_fragment = false;
+        let (dont_fragment, hop_limit) = (false, HOP_LIMIT);
         (found == kind && from.is_v4() == to.is_v4()).then_some(Self {
             kind,
             from,
@@ -74,11 +75,12 @@ impl<'a> Echo<'a> {
             sequence,
             data,
             dont_fragment,
+            hop_limit,
         })
     }
 
     /// The message, with its checksum.
-    pub(super) fn message(&self) -> Vec<u8> {
+    pub(in crate::run) fn message(&self) -> Vec<u8> {
         let Self { kind, from, to, identifier, sequence, data, .. } = *self;
         let mut message = vec![0; IcmpMessage::HEADER_LEN + data.len()];
         match (kind, from.is_v4()) {
@@ -99,7 +101,7 @@ impl<'a> Echo<'a> {
 
 /// The packet of a message, or its fragments where it is longer than a link takes (RFC 791 3.2, RFC 8200
 /// 4.5).
-pub(super) struct Fragments {
+pub(in crate::run) struct Fragments {
     ends: (Address, Address),
     message: Vec<u8>,
     /// Bytes of the message in a packet at most: all, or a multiple of 8.
@@ -110,7 +112,7 @@ pub(super) struct Fragments {
 
 impl Fragments {
     /// Cuts the message into packets of at most `mtu` bytes.
-    pub(super) fn of(echo: &Echo<'_>, mtu: u16, identification: u32) -> Self {
+    pub(in crate::run) fn of(echo: &Echo<'_>, mtu: u16, identification: u32) -> Self {
         let (message, is_v4) = (echo.message(), echo.from.is_v4());
         let header = if is_v4 { Ipv4Header::LEN } else { Ipv6Header::LEN };
         let room = usize::from(mtu).saturating_sub(header);
@@ -157,6 +159,9 @@ impl Iterator for Fragments {
         Some(packet)
     }
 }
+
+/// Of messages without a packet.
+pub(in crate::run) const HOP_LIMIT: u8 = 64;
 
 fn v6(addr: Address) -> Ipv6Addr {
     Ipv6Addr::from(*addr.as_bytes())

@@ -26,6 +26,7 @@ fn packets_of_echoes_are_read_as_they_were_written() {
             sequence: 9,
             data: b"some data",
             dont_fragment,
+            hop_limit: HOP_LIMIT,
         };
         let packets: Vec<_> = Fragments::of(&echo, 1500, 1).collect();
         assert_eq!(packets.len(), 1);
@@ -43,7 +44,16 @@ fn long_replies_are_cut_into_fragments_that_fit() {
         let (from, to) = (address(from), address(to));
         let data: Vec<u8> = (0..5000).map(|at| (at % 251) as u8).collect();
         let (kind, data) = (EchoKind::Reply, data.as_slice());
-        let echo = Echo { kind, from, to, identifier: 7, sequence: 9, data, dont_fragment: false };
+        let echo = Echo {
+            kind,
+            from,
+            to,
+            identifier: 7,
+            sequence: 9,
+            data,
+            dont_fragment: false,
+            hop_limit: HOP_LIMIT,
+        };
         let (mut whole, mut is_last) = (Vec::new(), false);
         for packet in Fragments::of(&echo, 1500, 77) {
             assert!(packet.len() <= 1500 && !is_last);
@@ -61,7 +71,7 @@ fn long_replies_are_cut_into_fragments_that_fit() {
 
 #[test]
 fn longest_idle_identifier_gives_way_at_the_bound() {
-    let network = crate::run::network::InsideNetwork::choose().unwrap();
+    let network = crate::run::network::InsideNetwork::choose(&[]).unwrap();
     let mut shard = Shard::new(ShardConfig {
         tunables: whimbrel_tcp::Tunables::default(),
         secrets: Secrets::from_seed(1),
@@ -70,7 +80,7 @@ fn longest_idle_identifier_gives_way_at_the_bound() {
         routes: Vec::new(),
     })
     .unwrap();
-    let mut pings = Pings::new(&mut shard, 2).unwrap();
+    let mut pings = MachinePings::new(&mut shard, 2).unwrap();
     let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
     let key = |identifier| PingKey { inside: address(INSIDE[0]), identifier };
     // ICMP sockets are not every user's: these take their place.

@@ -99,3 +99,38 @@ fn programs_learn_the_mtu_of_the_machines_path() {
         assert_eq!(refused, 1, "{node:?}: {}", machines.summary());
     }
 }
+
+/// Prints, for 1 and 2 hops, who says that a datagram to 198.51.100.1 went no farther, and by which type of
+/// ICMP. `IP_RECVERR` is 11, `IP_TTL` 2, `MSG_ERRQUEUE` 0x2000; the type is byte 5 of `sock_extended_err`,
+/// its sender's address stands at 20.
+pub(super) const HOPS: &str = "import socket, select\n\
+    for hops in 1, 2:\n\
+    \x20   s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+    \x20   s.setsockopt(0, 11, 1); s.setsockopt(0, 2, hops); s.sendto(b'x', ('198.51.100.1', 33434))\n\
+    \x20   p = select.poll(); p.register(s, select.POLLERR); p.poll(20000)\n\
+    \x20   error = s.recvmsg(9, 99, 0x2000)[1][0][2]\n\
+    \x20   print(error[5], socket.inet_ntoa(error[20:24]))\n";
+
+impl Machines {
+    /// Makes the far side a router to where nothing is.
+    pub(super) fn make_far_a_router(&self) {
+        self.near.run("ip route add 198.51.100.0/24 via 203.0.113.9");
+        self.far.set("net.ipv4.ip_forward", "1");
+        self.far.run("ip route add 198.51.100.0/24 dev far");
+    }
+}
+
+#[test]
+fn programs_learn_the_hops_of_the_machines_path() {
+    let Some(machines) = Machines::new(&["ping", "python3"]) else { return };
+    machines.allow_pings();
+    machines.make_far_a_router();
+    for (hops, router) in [("1", "10.0.2.2"), ("2", "203.0.113.9")] {
+        let (_, text) = machines.ping(Node::Open, &["-c", "1", "-t", hops, "198.51.100.1"]);
+        let is_said = text.contains(&format!("From {router} icmp_seq=1 Time to live exceeded"));
+        assert!(is_said, "{hops}: {text}");
+        assert_eq!(machines.summary()["refused"]["hop_limit_ran_out"], 1, "{hops}");
+    }
+    let (code, text) = machines.ran(Node::Open, &["--quiet", "--", "python3", "-c", HOPS]);
+    assert_eq!((code, &*text), (Some(0), "11 10.0.2.2\n11 203.0.113.9\n"));
+}

@@ -110,6 +110,7 @@ impl IpLayer {
         now: Instant,
         packet: &[u8],
         what: Unreachable,
+        reporter: Option<Address>,
     ) -> Option<ErrorOut> {
         let (ip, _) = IpHeader::parse(packet).ok()?;
         let ends = PacketEnds { src: ip.src, dst: ip.dst };
@@ -118,7 +119,7 @@ impl IpLayer {
         if !is_first || !for_one || !self.may_be_answered(&ends, packet) {
             return None;
         }
-        let local_index = self.addresses.source_for(&ip.src)?;
+        let local_index = self.reporter(reporter, &ip.src)?;
         let answer = RefusalReply::Unreachable(what);
         let quoted = self.admit(now).then(|| self.quote(packet, ip.src.family()))?;
         Some(ErrorOut { local_index, remote: ip.src, answer, quoted })
@@ -151,16 +152,28 @@ impl IpLayer {
         now: Instant,
         received: &Received,
         what: Unreachable,
+        reporter: Option<Address>,
     ) -> Option<ErrorOut> {
         let Received { from, to, .. } = received;
         let answer = RefusalReply::Unreachable(what);
-        let own = self.addresses.source_for(&from.addr).filter(|_| what != Unreachable::Port);
+        let own = match (reporter, what) {
+            (None, Unreachable::Port) => None,
+            _ => self.reporter(reporter, &from.addr),
+        };
         let local_index = own.or_else(|| self.speaker(&to.addr, RefusalReply::PortUnreachable))?;
         if !self.admit(now) {
             return None;
         }
         let quoted = quote_datagram(received, self.most_quoted(from.addr.family()));
         Some(ErrorOut { local_index, remote: from.addr, answer, quoted })
+    }
+
+    /// The index of the address that an error is sent from: that of a router, if this host speaks for one
+    /// of the family, or its own.
+    fn reporter(&mut self, reporter: Option<Address>, to: &Address) -> Option<u16> {
+        let other = reporter.filter(|it| it.family() == to.family() && self.accepts_foreign(it));
+        let other = other.and_then(|router| self.addresses.intern(router));
+        other.or_else(|| self.addresses.source_for(to))
     }
 
     /// The index of the address from which a packet for `dst` is answered: of another's it is only said

@@ -76,7 +76,9 @@ impl IpLayer {
             Protocol::UDP => {
                 let from = Endpoint::new(quoted.src, quoted.src_port);
                 let to = Endpoint::new(quoted.dst, quoted.dst_port);
-                return Ok(ErrorReport::Datagram(DatagramReport { from, to, error }));
+                // Who says so, the message around it says.
+                let reporter = quoted.src;
+                return Ok(ErrorReport::Datagram(DatagramReport { from, to, reporter, error }));
             }
             Protocol::ICMP | Protocol::ICMPV6 => {
                 // Of an answer nothing is remembered, and the path's MTU is all that helps the next one.
@@ -111,6 +113,7 @@ impl ErrorReport {
                 let code = payload.get(1).copied().unwrap_or_default();
                 Self::Echo(EchoReport { from: ip.src, code, ..report })
             }
+            Self::Datagram(report) => Self::Datagram(DatagramReport { reporter: ip.src, ..report }),
             other => other,
         }
     }

@@ -3,7 +3,7 @@
 use super::Proof::{self, Own, Tests};
 
 /// They stand behind all others.
-pub(super) const PROGRAM_ROWS: [(&str, Proof); 5] = [
+pub(super) const PROGRAM_ROWS: [(&str, Proof); 7] = [
     (
         "connections of a program that wait",
         Tests(&[
@@ -18,6 +18,18 @@ pub(super) const PROGRAM_ROWS: [(&str, Proof); 5] = [
     (
         "echo requests of a program",
         Tests(&["tools/cli/src/run/ping/tests.rs#longest_idle_identifier_gives_way_at_the_bound"]),
+    ),
+    (
+        "events of the stack on a wire outside",
+        Tests(&[
+            "tools/cli/tests/whimbrel/run/wire.rs#uploads_of_five_hundred_clients_arrive_by_the_stacks_own_tcp",
+        ]),
+    ),
+    (
+        "errors about datagrams that a socket keeps",
+        Tests(&[
+            "crates/udp/src/sockets/tests.rs#socket_that_keeps_errors_gets_those_of_all_peers",
+        ]),
     ),
     (
         "a path around a device",

@@ -5,11 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::packet::SoftError;
 use whimbrel_tcp::Tunables;
+use whimbrel_udp::{Bind, DatagramError, Local, SocketError};
 use whimbrel_wire::{Address, MacAddress};
 
 use super::super::hosts::{BOTH, Hosts, Over, client_addr, config, drain, server_addr};
 use crate::link::neighbours::NeighbourState;
-use crate::{Medium, Shard};
+use crate::ping::{Ping, PingFailure};
+use crate::{Medium, SendTo, Shard};
 
 fn host(addr: fn(Over) -> Address, number: u8) -> Shard {
     let mut config = config(addr, number.into(), &Tunables::default());
@@ -146,4 +148,25 @@ fn a_syn_that_nobody_answers_has_the_neighbour_asked_too() {
     }
     hosts.server.close(server);
     hosts.assert_no_leaks();
+}
+
+#[test]
+fn ping_and_datagram_to_absent_neighbour_report_it() {
+    let mut hosts = hosts();
+    let absent = Address::from_v4_bytes([10, 0, 0, 77]);
+    let mut ping = Ping::new(absent.to_ip());
+    ping.timeout = Duration::from_secs(10);
+    let id = hosts.client.ping(&ping).expect("room");
+    let socket = hosts.client.udp_bind(&Bind::new(Local::Both, 0)).expect("a free port");
+    hosts.client.udp_keep_errors(socket);
+    let to = whimbrel_wire::Endpoint::new(absent, 7);
+    hosts.client.udp_send(socket, Bytes::from_static(b"?"), &SendTo::peer(to)).expect("room");
+    hosts.run(Duration::from_secs(4));
+    let (from, error) = (client_addr(Over::V4), SocketError::HostUnreachable);
+    let report = hosts.client.udp_take_report(socket);
+    assert_eq!(report, Some(DatagramError::new(to, from, error)));
+    let end = hosts.client.poll_ping().expect("it has ended");
+    let failure = PingFailure::Reported { from, error, code: 1 };
+    assert_eq!((end.id, end.result), (id, Err(failure)));
+    assert!(hosts.client.udp_close(socket));
 }
