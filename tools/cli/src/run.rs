@@ -84,8 +84,7 @@ pub(crate) struct Arguments {
     /// -w, it is a port of the wire's addresses, at all of them if none is given.
     #[arg(short, long, value_name = "[ADDR:]OUT:IN[/udp]")]
     publish: Vec<PublishOption>,
-    /// Carry the program's flows on by this stack on a wire, instead of by the machine's sockets: the
-    /// rules below are those of its TCP there, and --pcap records that wire.
+    /// The wire outside, if it is not the machine's sockets.
     #[arg(short, long, value_name = "SPEC", help = wires::FOR_PROGRAMS)]
     wire: Option<String>,
     /// Lead 10.0.2.2, the gateway's address inside, to this machine's 127.0.0.1; not with -w.

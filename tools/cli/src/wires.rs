@@ -66,8 +66,8 @@ pub(crate) const FOR_GATEWAYS: &str =
     concat!("Where frames go:\n", devices!(), "or ", unix!(), ". addr, host and gw may repeat");
 /// The help of `--wire`, of programs.
 pub(crate) const FOR_PROGRAMS: &str = concat!(
-    "Carry the program's flows on by this stack on a wire (as a rule with root), instead of by the machine's
-sockets. The rules below are then those of its TCP there, and --pcap records that wire:\n",
+    "Carry the program's flows on by this stack on a wire (as a rule with root), instead of by the machine's \
+     sockets. The rules below are then those of its TCP there, and --pcap records that wire:\n",
     devices!(),
     "or ",
     unix!(),

@@ -55,7 +55,7 @@ fn stack_options_have_a_separate_heading() {
     for (command, options) in [
         ("serve", 5),
         ("forward", 5),
-        ("run", 4),
+        ("run", 5),
         ("load", 7),
         ("crr", 7),
         ("bulk", 7),
