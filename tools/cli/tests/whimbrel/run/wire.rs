@@ -212,6 +212,20 @@ fn published_ports_are_the_wires() {
 }
 
 #[test]
+fn lost_wire_ends_run_and_its_program() {
+    let Some(machines) = Machines::new(&[]) else { return };
+    let is_up = machines.near.folder().join("up");
+    let words = ["--", "sh", "-c", "touch up; exec sleep 300"];
+    let mut command = machines.on_wire(Node::Open, &words);
+    let run = Running::start(command.stderr(std::process::Stdio::piped()));
+    await_that("the program runs", || is_up.exists());
+    machines.near.run("ip link del near");
+    let Output { status, stderr, .. } = run.output();
+    let text = String::from_utf8_lossy(&stderr).into_owned();
+    assert!(status.code() == Some(1) && text.contains("packet:near: the device is lost"), "{text}");
+}
+
+#[test]
 fn wires_that_carry_nothing_on_are_refused() {
     for (words, said) in [
         ("run -w kernel: -- true", "leave it out"),
