@@ -122,15 +122,16 @@ fn names_and_echoes_pass_by_the_wire() {
         let (code, text) = machines.ran_on_wire(Node::Open, &words);
         assert!(code == Some(0) && text.starts_with("203.0.113.9 "), "{name}: {text}");
     }
-    // The last has more fragments than wait for the address of a neighbour: its first request is lost.
-    for (size, back) in [("0", 3), ("56", 3), ("5000", 2)] {
+    // The last has more fragments than wait for the address of a neighbour: its first requests are lost, and
+    // with a deadline it sends others.
+    for size in ["0", "56", "5000"] {
         let words = ["--json", "-o", "summary", "--", "ping", "-n", "-c", "3", "-i", "0.01"];
-        let words = [&words[..], &["-W", "5", "-s", size, "203.0.113.9"]].concat();
+        let words = [&words[..], &["-w", "20", "-s", size, "203.0.113.9"]].concat();
         let (code, text) = machines.ran_on_wire(Node::Open, &words);
         assert_eq!(code, Some(0), "{size}: {text}");
         let echoes = &machines.summary()["echoes"];
-        assert_eq!(echoes["out"], 3, "{size}: {echoes}");
-        assert!(echoes["in"].as_u64().unwrap() >= back, "{size}: {echoes}");
+        let [out, back] = ["out", "in"].map(|way| echoes[way].as_u64().unwrap());
+        assert!(back >= 3 && out >= back, "{size}: {echoes}");
     }
     let words = ["--quiet", "--", "ping", "-n", "-c", "1", "-W", "5", "203.0.113.77"];
     let (code, text) = machines.ran_on_wire(Node::Open, &words);
@@ -191,8 +192,9 @@ fn published_ports_are_the_wires() {
     let is_up = machines.near.folder().join("up");
     await_that("the program listens", || is_up.exists());
     let socket = Machines::on(&machines.far, || {
-        let mut closed = TcpStream::connect("203.0.113.2:8081").unwrap();
-        let refused = closed.read(&mut [0; 9]).unwrap_err().kind();
+        // The reset may come before the caller sees that it is connected.
+        let closed = TcpStream::connect("203.0.113.2:8081");
+        let refused = closed.and_then(|mut it| it.read(&mut [0; 9])).unwrap_err().kind();
         assert_eq!(refused, std::io::ErrorKind::ConnectionReset);
         let mut text = String::new();
         TcpStream::connect("203.0.113.2:8080").unwrap().read_to_string(&mut text).unwrap();
