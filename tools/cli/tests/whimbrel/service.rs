@@ -1,7 +1,7 @@
 //! `serve` as a service: the drain after SIGTERM, messages to the service manager, sockets of socket units.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
@@ -49,6 +49,17 @@ impl Client {
     fn rest(&mut self) -> usize {
         let mut rest = Vec::new();
         self.0.read_to_end(&mut rest).unwrap()
+    }
+}
+
+/// The next message of a service, at most 60 s later. Where the test was stopped meanwhile, the call begins anew.
+fn receive(socket: &UnixDatagram) -> String {
+    let mut bytes = [0; 4_096];
+    loop {
+        match socket.recv(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            count => return String::from_utf8(bytes[..count.unwrap()].to_vec()).unwrap(),
+        }
     }
 }
 
@@ -167,9 +178,7 @@ impl Manager {
     }
 
     fn next(&mut self) -> String {
-        let mut bytes = [0; 4_096];
-        let count = self.socket.recv(&mut bytes).unwrap();
-        let text = String::from_utf8(bytes[..count].to_vec()).unwrap();
+        let text = receive(&self.socket);
         self.seen.push(text.clone());
         text
     }
@@ -222,14 +231,9 @@ fn abstract_socket_of_a_service_manager_gets_messages() {
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut command = whimbrel(&format!("serve -w kernel: -l {}", free_address()));
     let mut serve = Running::start(command.env("NOTIFY_SOCKET", format!("@{name}")));
-    let next = || {
-        let mut bytes = [0; 4_096];
-        let count = socket.recv(&mut bytes).unwrap();
-        String::from_utf8(bytes[..count].to_vec()).unwrap()
-    };
-    assert_eq!(next(), "READY=1\nSTATUS=serving\n");
+    assert_eq!(receive(&socket), "READY=1\nSTATUS=serving\n");
     serve.signal(Signal::TERM);
-    assert!(next().starts_with("STOPPING=1\n"));
+    assert!(receive(&socket).starts_with("STOPPING=1\n"));
     assert!(serve.wait().success());
     let mut command = whimbrel(&format!("serve -w kernel: -l {}", free_address()));
     let mut serve = Running::start(command.env("NOTIFY_SOCKET", "vsock:2:1"));

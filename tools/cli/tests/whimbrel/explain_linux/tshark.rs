@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::running::{succeed, whimbrel};
 
+/// Seconds by which a capture's times are off, where nothing but the kernel's own work is between two frames.
+const JITTER: f64 = 50e-6;
+
 /// One direction of a flow, by tshark.
 #[derive(Default)]
 struct Seen {
@@ -31,7 +34,7 @@ pub(super) fn differences(file: &Path, label: &str) -> Result<String, String> {
             let ours = &flow["directions"][side];
             let rtt = ours["rtt"].as_f64().map(|it| it / 1e9);
             if let (Some(own), Some(their)) = (rtt, theirs.least_rtt)
-                && (own - their).abs() > (their * 0.01).max(5e-6)
+                && (own - their).abs() > (their * 0.01).max(JITTER)
             {
                 return Err(format!(
                     "{label}, port {port}: least round trip {own}, by tshark {their}"
