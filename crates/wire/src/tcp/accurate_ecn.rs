@@ -60,15 +60,20 @@ impl AccurateEcn {
     }
 
     /// Parses an option after its length: 0 ..= 3 counters.
-    pub(super) fn from_body(kind: u8, body: &[u8]) -> Option<Self> {
+    // RFC 9768 3.2.3: "if the AccECN Option is of any other length, implementations MUST use those whole 3-octet
+    // fields that fit within the length and ignore the remainder of the option, treating it as padding."
+    pub(super) fn from_body(kind: u8, body: &[u8]) -> Self {
         let order = match kind {
             ACCURATE_ECN_0 => AccurateEcnOrder::Ect0First,
             _ => AccurateEcnOrder::Ect1First,
         };
-        let (counters, []) = body.as_chunks::<3>() else { return None };
-        let mut bytes = [[0; 3]; 3];
-        bytes.get_mut(..counters.len())?.copy_from_slice(counters);
-        Some(Self { order, len: counters.len() as u8, bytes })
+        let (counters, _) = body.as_chunks::<3>();
+        let mut option = Self { order, len: 0, bytes: [[0; 3]; 3] };
+        for (slot, counter) in option.bytes.iter_mut().zip(counters) {
+            *slot = *counter;
+            option.len = option.len.wrapping_add(1);
+        }
+        option
     }
 
     /// Returns the option's kind and body.

@@ -161,7 +161,7 @@ impl TcpOptions {
                 self.fast_open = FastOpen::from_body(cookie, false).or(self.fast_open);
             }
             (ACCURATE_ECN_0 | ACCURATE_ECN_1, _) => {
-                self.accurate_ecn = AccurateEcn::from_body(kind, body).or(self.accurate_ecn);
+                self.accurate_ecn = Some(AccurateEcn::from_body(kind, body));
             }
             (EXPERIMENT, [0xf9, 0x89, cookie @ ..]) => {
                 self.fast_open = FastOpen::from_body(cookie, true).or(self.fast_open);
