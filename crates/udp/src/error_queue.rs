@@ -14,7 +14,7 @@ pub struct DatagramError {
     pub to: Endpoint,
     /// Host that reports the error; this host itself, if the datagram did not leave.
     pub reporter: Address,
-    /// The error.
+    /// The reason that it gives.
     pub error: SocketError,
 }
 

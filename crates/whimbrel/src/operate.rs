@@ -33,7 +33,7 @@ impl Stack {
     /// Returns counters, states, memory and round trips as OpenMetrics 1.0 text, for a program's own
     /// endpoint; its content type is `application/openmetrics-text; version=1.0.0; charset=utf-8`. It walks
     /// all connections, 256 at a time, on a thread of its own. From the first call on, it records the times of
-    /// handshakes and of waits to be accepted: some 100 instructions a connection.
+    /// handshakes and of waits to be accepted.
     ///
     /// # Cancel safety
     ///

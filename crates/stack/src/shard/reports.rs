@@ -36,8 +36,8 @@ impl Shard {
         self.tcp.states()
     }
 
-    /// Records from now on how long handshakes of listeners take, and how long their connections wait to be accepted:
-    /// some 100 instructions a connection. Without this call, connections cost what they cost before.
+    /// Records from now on how long handshakes of listeners take, and how long their connections wait to be accepted.
+    /// Without this call, nothing is timed.
     pub fn record_latencies(&mut self) {
         self.tcp.passive.listeners.record_latencies(self.cx.now);
     }

@@ -22,7 +22,7 @@ mod datagrams;
 
 pub(super) use datagrams::{EXPIRED, TOO_LONG, meaning, refusal_of};
 
-/// A network outside.
+/// A network that carries the program's flows on, beyond the gateway.
 pub(super) trait FarNet: Transport + AsFd + Sized {
     /// Its sockets for datagrams.
     type Datagrams: FarDatagrams<Self>;
@@ -58,7 +58,7 @@ pub(super) trait FarNet: Transport + AsFd + Sized {
     fn finish(&mut self) {}
 }
 
-/// An event outside.
+/// An event of a connection, or of a listener, on the network outside.
 pub(super) enum FarEvent<F: FarNet> {
     /// Connections wait to be accepted.
     Accepted(F::Listener),
@@ -77,10 +77,10 @@ pub(super) type Refusal = (Option<Unreachable>, &'static str);
 
 /// Sockets for datagrams. Each has a number of its owner's, by which it is reported.
 pub(super) trait FarDatagrams<F>: Sized {
-    /// A socket.
+    /// A socket outside of one endpoint of the program.
     type Socket;
 
-    /// Without sockets.
+    /// Creates the set, which has no sockets yet.
     fn new() -> Result<Self, Failure>;
 
     /// Binds a socket: at an address and port, or at any address and a free port of the family if both are

@@ -13,7 +13,7 @@ use serde_json::Value;
 use whimbrel_io::process::Namespace;
 
 use crate::netns::{Net, Serve};
-use crate::running::{Running, Signal, await_that, output};
+use crate::running::{Running, Signal, await_that, output, succeed};
 
 mod datagrams;
 pub(crate) mod programs;
@@ -88,6 +88,23 @@ impl Machines {
         let Output { status, stdout, stderr } = output(&mut self.run(node, words));
         let text = [stdout, stderr].concat();
         (status.code(), String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Has `load` run curl and a static program, by each of these nodes: they load a file of so many bytes, and what
+    /// they got is compared.
+    fn load_by_each(&self, len: usize, nodes: &[Node], load: impl Fn(Node, &[&str])) {
+        let web = self.web(len);
+        let (whole, got) = (self.far.folder().join("root/file"), self.near.folder().join("got"));
+        for node in nodes {
+            for program in
+                [&["curl", "-sS", "-o", "got"][..], &["busybox", "wget", "-q", "-O", "got"]]
+            {
+                load(*node, &[program, &["http://203.0.113.9/file"]].concat());
+                succeed(self.near.command("cmp").args([&whole, &got]));
+                fs::remove_file(&got).unwrap();
+            }
+        }
+        web.end();
     }
 
     /// Gives the machine fd03::1, and the far side fd03::9.
@@ -291,7 +308,7 @@ fn ctrl_c_of_a_terminal_reaches_the_program_once() {
     command.args(["-c", terminal, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
     command.arg(machines.near.folder().join("whimbrel"));
     command.args(["run", "--quiet", "--", "sh", "-c", program]).env("HOME", "/tmp");
-    assert_eq!(crate::running::succeed(&mut command), "1 5\n");
+    assert_eq!(succeed(&mut command), "1 5\n");
 }
 
 #[test]

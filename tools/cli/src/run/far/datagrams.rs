@@ -160,7 +160,7 @@ pub(in crate::run) fn meaning(error: &QueuedError) -> Option<(Unreachable, &'sta
     })
 }
 
-/// The longest datagram.
+/// Room for the data of any datagram, in bytes (RFC 768).
 const LONGEST: usize = 65_535;
 /// Sockets looked at in one turn.
 const READY: usize = 64;

@@ -34,7 +34,6 @@ const BRIEF: u16 = 81;
 /// Connections that begin together: a half-open one takes a place of its listener's queue.
 const AT_ONCE: usize = 1_000;
 
-/// 45 s; both hosts have 2.6 GB together.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "it takes minutes in a debug build: give --release")]
 fn million_connections_are_listed_once_in_slices_of_100_us() {

@@ -21,20 +21,10 @@ fn program_loads_every_byte_by_each_kind_of_device() {
 /// Loads a file of so many bytes by curl and by a static program.
 pub(crate) fn loads(len: usize) {
     let Some(machines) = Machines::new(&["busybox", "cmp"]) else { return };
-    let web = machines.web(len);
-    let whole = machines.far.folder().join("root/file");
-    let got = machines.near.folder().join("got");
-    for node in NODES {
-        for program in [&["curl", "-sS", "-o", "got"][..], &["busybox", "wget", "-q", "-O", "got"]]
-        {
-            let words = [&["--quiet", "--"], program, &["http://203.0.113.9/file"]].concat();
-            let (code, text) = machines.ran(node, &words);
-            assert_eq!((code, &*text), (Some(0), ""), "{node:?} {program:?}");
-            succeed(machines.near.command("cmp").args([&whole, &got]));
-            fs::remove_file(&got).unwrap();
-        }
-    }
-    web.end();
+    machines.load_by_each(len, &NODES, |node, program| {
+        let (code, text) = machines.ran(node, &[&["--quiet", "--"], program].concat());
+        assert_eq!((code, &*text), (Some(0), ""), "{node:?} {program:?}");
+    });
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! `whimbrel run -w`: programs whose flows the stack carries on by its own TCP, UDP and echoes on a wire.
 
-use std::fs;
 use std::io::Read;
 use std::net::{TcpStream, UdpSocket};
 use std::process::{Command, Output};
@@ -8,7 +7,7 @@ use std::process::{Command, Output};
 use super::datagrams::HOPS;
 use super::{Machines, Node};
 use crate::needs::IPV6;
-use crate::running::{Running, await_that, output, succeed};
+use crate::running::{Running, await_that, output};
 
 /// An address that no kernel has: what comes from it is the stack's.
 const WIRE: &str = "packet:near,addr=203.0.113.2/24";
@@ -35,24 +34,14 @@ fn programs_load_every_byte_by_the_stacks_own_tcp() {
 /// Loads a file of so many bytes by curl and by a static program.
 pub(crate) fn loads(len: usize) {
     let Some(machines) = Machines::new(&["busybox", "cmp"]) else { return };
-    let web = machines.web(len);
-    let whole = machines.far.folder().join("root/file");
-    let got = machines.near.folder().join("got");
-    for node in NODES {
-        for program in [&["curl", "-sS", "-o", "got"][..], &["busybox", "wget", "-q", "-O", "got"]]
-        {
-            let words = ["--json", "-o", "summary", "--"];
-            let words = [&words, program, &["http://203.0.113.9/file"]].concat();
-            let (code, text) = machines.ran_on_wire(node, &words);
-            assert_eq!((code, &*text), (Some(0), ""), "{node:?} {program:?}");
-            succeed(machines.near.command("cmp").args([&whole, &got]));
-            fs::remove_file(&got).unwrap();
-            let wire = &machines.summary()["wire"];
-            assert!(wire["segments_in"].as_u64().unwrap() > len as u64 / 65_536, "{wire}");
-            assert_eq!(wire["connections_left"], 0, "{wire}");
-        }
-    }
-    web.end();
+    machines.load_by_each(len, &NODES, |node, program| {
+        let words = [&["--json", "-o", "summary", "--"], program].concat();
+        let (code, text) = machines.ran_on_wire(node, &words);
+        assert_eq!((code, &*text), (Some(0), ""), "{node:?} {program:?}");
+        let wire = &machines.summary()["wire"];
+        assert!(wire["segments_in"].as_u64().unwrap() > len as u64 / 65_536, "{wire}");
+        assert_eq!(wire["connections_left"], 0, "{wire}");
+    });
 }
 
 #[test]
