@@ -4,6 +4,8 @@
 //! another's (RFC 6528 2, RFC 7323 5.4), yet for one flow they only grow, which is what lets a
 //! new connection of the same ports be told from the old one's duplicates.
 
+use core::num::NonZeroU64;
+
 use whimbrel_base::{Instant, PairHasher, Secrets, SipHasher24, Tick};
 use whimbrel_wire::{Address, Flow, SeqNum};
 
@@ -16,7 +18,7 @@ pub struct Identity {
     isn: SipHasher24,
     timestamps: PairHasher,
     policy: Isn,
-    isn_tick_nanos: u64,
+    isn_tick_nanos: NonZeroU64,
     isn_step: u32,
     /// The number of numbers were chosen, for those that depend on it.
     chosen: u64,
@@ -29,7 +31,8 @@ impl Identity {
             isn: secrets.isn.prf(),
             timestamps: PairHasher::new(&secrets.timestamps),
             policy: tunables.isn,
-            isn_tick_nanos: u64::from(tunables.isn_tick_nanos.max(1)),
+            isn_tick_nanos: NonZeroU64::new(tunables.isn_tick_nanos.into())
+                .unwrap_or(NonZeroU64::MIN),
             isn_step: tunables.isn_step,
             chosen: 0,
         }
@@ -94,21 +97,25 @@ impl core::fmt::Debug for Identity {
     }
 }
 
-/// The hash of a 4-tuple: each end's address and port, this host's first. Bytes that all IPv4
+/// The hash of a 4-tuple: the addresses, this host's first, and the ports. Bytes that all IPv4
 /// addresses share are left out, which is half of the work; the length tells the families apart.
 fn hash_flow(prf: &SipHasher24, flow: &Flow) -> u64 {
-    let ([a, b], [c, d]) = (flow.local.port.to_be_bytes(), flow.remote.port.to_be_bytes());
     let (local, remote) = (&flow.local.addr, &flow.remote.addr);
+    let ports = (u32::from(flow.local.port) << 16 | u32::from(flow.remote.port)).to_le_bytes();
     if local.is_v4() {
-        let ([e, f, g, h], [i, j, k, l]) = (local.v4_bytes(), remote.v4_bytes());
-        return prf.hash(&[e, f, g, h, a, b, i, j, k, l, c, d]);
+        // Together, so that they are not put together from bytes.
+        let [local, remote] =
+            [local, remote].map(|it| u64::from(u32::from_le_bytes(it.v4_bytes())));
+        let mut bytes = [0; 12];
+        let (addresses, end) = bytes.split_at_mut(8);
+        addresses.copy_from_slice(&(remote << 32 | local).to_le_bytes());
+        end.copy_from_slice(&ports);
+        return prf.hash(&bytes);
     }
     let mut bytes = [0; 36];
-    let (front, back) = bytes.split_at_mut(18);
-    for (part, address, port) in [(front, local, [a, b]), (back, remote, [c, d])] {
-        part[..16].copy_from_slice(address.as_bytes());
-        part[16..].copy_from_slice(&port);
-    }
+    let (addresses, end) = bytes.split_at_mut(32);
+    addresses.as_chunks_mut().0.copy_from_slice(&[*local.as_bytes(), *remote.as_bytes()]);
+    end.copy_from_slice(&ports);
     prf.hash(&bytes)
 }
 
