@@ -14,7 +14,7 @@ use whimbrel_tcp::{Context, RxSegment, Tunables};
 use whimbrel_wire::tcp::{
     OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpView, Timestamps,
 };
-use whimbrel_wire::{Address, Mss, RawWindow, SeqNum, WindowScale};
+use whimbrel_wire::{Address, Mss, RawWindow, SeqNum, TrafficClass, WindowScale};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -230,8 +230,12 @@ impl Sender {
     fn hear(&mut self, ack: &[u8]) {
         const META: SegMeta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
         if let Ok((header, _)) = TcpView::parse(ack) {
-            let segment =
-                RxSegment { header, payload: Payload::Borrowed(&[]), meta: META, ce: false };
+            let segment = RxSegment {
+                header,
+                payload: Payload::Borrowed(&[]),
+                meta: META,
+                class: TrafficClass::default(),
+            };
             let _ = black_box(self.with(|connection, cx| connection.on_segment(cx, &segment)));
             self.transmit();
         }

@@ -15,6 +15,7 @@
 //! A segment's way is [`Connection::on_segment`]; whatever happened, [`Connection::wants_transmit`]
 //! then says whether there is something to send, and [`Connection::poll_transmit`] makes it.
 
+mod accurate_ecn;
 mod ack;
 mod attempt;
 mod budget;
@@ -31,6 +32,7 @@ mod icmp;
 mod info_counts;
 mod input;
 mod invariants;
+mod marks;
 mod mtu_search;
 mod open;
 mod options;
@@ -61,9 +63,11 @@ use cold::ColdOptions;
 pub use context::{BufferPool, Context};
 pub use handshake::{ActiveOpen, FastSyn, FirstTrip, Handshake};
 pub use info_counts::TcpInfoCounts;
+pub use marks::EcnFeedback;
+pub(crate) use marks::{INITIAL_CE_PACKETS, reported};
 pub use mtu_search::PathFinding;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
-pub use output::{OutgoingSegment, RareOptions, SynOptions};
+pub use output::{Feedback, OutgoingSegment, RareOptions, SynOptions};
 use path_mtu::TooBig;
 pub use remains::Remains;
 pub use settings::KeepAlive;
@@ -245,12 +249,16 @@ flags! {
         AGAIN = 13,
         /// A SYN of ours left that did not ask for ECN, after one that did: no text may be marked.
         NO_ECT = 14,
+        /// The feedback of ECN is accurate (RFC 9768 3.1); while opening: was asked for.
+        ACCURATE = 15,
     }
 }
 
 impl Flags {
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
+    /// ECN with accurate feedback.
+    const ACCURATE_ECN: Self = Self(Self::ECN.0 | Self::ACCURATE.0);
     /// Those that are looked at when text arrives.
     const ECN_OR_READ_SHUTDOWN: Self = Self(Self::ECN.0 | Self::READ_SHUTDOWN.0);
     /// Those that are looked at before a segment leaves.

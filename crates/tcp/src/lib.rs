@@ -17,7 +17,7 @@
 //! use whimbrel_tcp::base::packet::{Payload, SegMeta, Slices};
 //! use whimbrel_tcp::conn::{ActiveOpen, Connection, State};
 //! use whimbrel_tcp::table::{AdvertisedValues, PassiveOpen, SynEntry, SynStep};
-//! use whimbrel_tcp::wire::{Address, Mss, OptionOrder, SeqNum, TcpHeader, TcpView, WindowSize};
+//! use whimbrel_tcp::wire::{Address, Mss, OptionOrder, SeqNum, TcpHeader, TcpView, TrafficClass, WindowSize};
 //! use whimbrel_tcp::{Context, RxSegment, Tunables, Verdict};
 //!
 //! let [client, server] = [1, 2].map(|host| Address::from_v4_bytes([10, 0, 0, host]));
@@ -48,7 +48,7 @@
 //!     let len = header.emit(OptionOrder::Linux, &mut bytes);
 //!     let (header, _) = TcpView::parse(&bytes[..len]).expect("it was written above");
 //!     let (payload, meta) = (Payload::Borrowed(&[]), SegMeta::SINGLE);
-//!     judge(&RxSegment { header, payload, meta, ce: false });
+//!     judge(&RxSegment { header, payload, meta, class: TrafficClass::default() });
 //! };
 //! arrived(&syn_ack, &mut |segment| {
 //!     assert_eq!(connection.on_segment(&mut cx, segment), Verdict::Accepted);

@@ -1,8 +1,8 @@
 //! Arrived segments, as a device lends them for the length of one call.
 
 use whimbrel_base::packet::{Payload, SegMeta};
-use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpView};
+use whimbrel_wire::{SeqNum, TrafficClass};
 
 /// An arrived segment: its header as values, its payload where the device left it.
 #[derive(Debug)]
@@ -13,8 +13,8 @@ pub struct RxSegment<'a> {
     pub payload: Payload<'a>,
     /// The metadata of its arrival.
     pub meta: SegMeta,
-    /// True if a router marked it: Congestion Experienced in the IP header (RFC 3168 5).
-    pub ce: bool,
+    /// The traffic class of its IP header, with the ECN field: CE if a router marked it (RFC 3168 5).
+    pub class: TrafficClass,
 }
 
 impl RxSegment<'_> {

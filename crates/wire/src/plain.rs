@@ -1,5 +1,5 @@
 //! Plain segments, which are nearly all packets: TCP in IPv4, whole, without IP options, and on arrival
-//! not marked by a router (CE, RFC 3168). Both headers are read and written together, 32 bits at a time.
+//! without an ECN codepoint (RFC 3168). Both headers are read and written together, 32 bits at a time.
 //!
 //! A sum does not depend on byte order (RFC 1071 2 (B)), so words are added as they lie in memory.
 //! Up to 2^32 of them fit into 64 bits without a carry. Each is loaded or stored anyway, so the
@@ -35,7 +35,7 @@ impl<'a> PlainSegment<'a> {
     pub fn read(packet: &'a [u8], checksum: Checksum) -> Option<Self> {
         let (head, rest) = packet.split_first_chunk::<HEADS>()?;
         let [first, second, third, src, dst, ports, seq, ack, control, urgent] = words(head);
-        let is_plain = (u32::from_be(first) & VERSION_IHL_ECN).wrapping_sub(VERSION_IHL << 24) < CE
+        let is_plain = u32::from_be(first) & VERSION_IHL_ECN == VERSION_IHL << 24
             && u32::from_be(second) & FRAGMENT == 0
             && u32::from_be(third) & PROTOCOL == TCP;
         let addresses = u64::from(src).wrapping_add(u64::from(dst));
@@ -326,8 +326,6 @@ const SCALE: u32 = 0x0103_0300;
 const VERSION_IHL: u32 = 0x45;
 /// Mask in the first word: version, header length and ECN field.
 const VERSION_IHL_ECN: u32 = 0xff03_0000;
-/// ECN field of the first word that says that a router marked the packet.
-const CE: u32 = (crate::Ecn::Ce as u32) << 16;
 const DONT_FRAGMENT: u32 = 0x4000;
 /// Mask in the second word: all that makes a fragment.
 const FRAGMENT: u32 = 0xbfff;

@@ -109,7 +109,9 @@ impl Shard {
             };
             let marking = connection.marking(&self.cx.tunables);
             // At once: what it is made of would be put aside while the lists are brought in line.
-            if outgoing.gso_size > 0 && self.tcp.segmentation.is_here {
+            if outgoing.gso_size > 0
+                && (self.tcp.segmentation.is_here || outgoing.has_ace_with_cwr())
+            {
                 // Its segments follow, from the first on.
                 self.tcp.segmentation.begin(FlowKey::of(connection), outgoing, marking, tx);
                 false

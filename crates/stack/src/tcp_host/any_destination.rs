@@ -22,6 +22,7 @@ use whimbrel_wire::{Endpoint, Flow};
 
 use super::found::BURST;
 use super::found::{FoundSegment, ReusedFlow};
+use super::half_open::half_open;
 use super::{Passive, TcpHost};
 use crate::dial::{Answer, SynHandle, SynRequest, Withdrawal};
 use crate::error::ListenError;
@@ -126,8 +127,7 @@ impl TcpHost {
         let options = self.passive.listeners.get(listener).map(|place| place.options());
         let scale_limit = options.map_or(0, |it| it.scale_limit(&cx.tunables)).max(pipe);
         let open = found.passive_open(listener, iss, scale_limit, opening);
-        let syn = &found.arrival.segment.header;
-        let entry = SynEntry::from_syn(syn, open, &cx.tunables);
+        let entry = half_open(&found.arrival.segment, open, &cx.tunables);
         let index = self.records.syns.hold(entry, &mut self.passive.listeners, cx.now);
         cx.counters.syn_received += 1;
         // The address keeps its number as long as this entry names it.
@@ -197,9 +197,10 @@ impl TcpHost {
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
-        match entry.judge_held(&found.arrival.segment) {
+        let segment = &found.arrival.segment;
+        match entry.judge_held(segment) {
             SynStep::Repeat => {
-                entry.on_repeated_syn(&found.arrival.segment.header.whole());
+                entry.on_repeated_syn(&segment.header.whole(), segment.class.ecn());
                 Verdict::Accepted
             }
             SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),

@@ -63,7 +63,7 @@ impl Records {
                 && following.header.options == segment.header.options
                 && following.meta == segment.meta
                 // A mark is of those that have it: RFC 3168 6.1.3 has each echoed.
-                && following.ce == segment.ce;
+                && following.class == segment.class;
             if !follows || text == 0 || text > size || len + text > room {
                 break;
             }
@@ -99,7 +99,7 @@ pub(crate) fn join<'a>(
     let gso_size = segment.payload.len() as u16;
     let payload = Payload::Gathered(slices.get(..count).unwrap_or_default());
     let meta = SegMeta { segs: count as u16, gso_size, checksum: segment.meta.checksum };
-    let segment = RxSegment { header, payload, meta, ce: segment.ce };
+    let segment = RxSegment { header, payload, meta, class: segment.class };
     let arrival = Arrival { key: first.arrival.key, segment };
     FoundSegment { arrival, hash: first.hash, record: first.record }
 }

@@ -9,7 +9,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 
 use super::found::{FoundSegment, ReusedFlow};
-use super::half_open::HandshakeStep;
+use super::half_open::{HandshakeStep, half_open};
 use super::{Passive, TcpHost};
 use crate::dial::Withdrawal;
 use crate::ip::{FlowKey, SegmentOut};
@@ -106,7 +106,7 @@ impl TcpHost {
             return Verdict::Drop(DropReason::NoSocket);
         };
         let open = found.passive_open(listener, SeqNum::new(0), scale_limit, ReusedFlow::FRESH);
-        let entry = SynEntry::from_syn(&arrival.segment.header, open, &cx.tunables)
+        let entry = half_open(&arrival.segment, open, &cx.tunables)
             .into_cookie(|terms, mss| self.passive.cookies.issue(&flow, terms, mss, cx.now));
         if let Some(place) = self.passive.listeners.get_mut(listener) {
             place.on_cookie_sent(cx.now);

@@ -6,10 +6,10 @@
 
 use bytes::Bytes;
 use whimbrel_base::Key;
-use whimbrel_tcp::conn::{Connection, FastSyn};
+use whimbrel_tcp::conn::{Connection, FastSyn, OutgoingSegment, RareOptions};
 use whimbrel_tcp::table::{
-    CookieVerdict, FastOpenForm, FastOpenKeys, KnownServer, Listener, Opened, ReuseBy, Service,
-    SynEntry,
+    AdvertisedValues, CookieVerdict, FastOpenForm, FastOpenKeys, KnownServer, Listener, Opened,
+    ReuseBy, Service, SynEntry,
 };
 use whimbrel_tcp::{CloseReason, Context};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions};
@@ -140,6 +140,22 @@ impl Passive {
     #[inline]
     pub(crate) fn granted(&self, net: &Net, entry: &SynEntry) -> Option<FastOpen> {
         entry.fast_open().and_then(|form| self.grant(net, entry, form))
+    }
+
+    /// The SYN-ACK of an entry, with a cookie if it is to have one.
+    #[inline(never)]
+    pub(crate) fn granted_syn_ack(
+        &self,
+        net: &Net,
+        entry: &SynEntry,
+        advertised: AdvertisedValues,
+    ) -> OutgoingSegment {
+        let mut syn_ack = entry.syn_ack(advertised);
+        if let RareOptions::Syn(opening) | RareOptions::SynWithCounters(opening) = &mut syn_ack.rare
+        {
+            opening.fast_open = self.granted(net, entry);
+        }
+        syn_ack
     }
 
     #[cold]

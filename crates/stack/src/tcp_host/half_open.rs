@@ -3,13 +3,15 @@
 use whimbrel_base::cold_path;
 use whimbrel_tcp::budget::Budget;
 use whimbrel_tcp::conn::{
-    ActiveOpen, Connection, Handshake, Marking, RouteMetrics, SocketOptions, initial_window,
+    ActiveOpen, Connection, EcnFeedback, Handshake, Marking, RouteMetrics, SocketOptions,
+    initial_window,
 };
 use whimbrel_tcp::table::{
-    AdvertisedValues, Cookies, FlowHash, Identity, Kind, Record, ReuseBy, SynEntry,
+    AdvertisedValues, Cookies, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
 };
 use whimbrel_tcp::tunables::MtuProbing;
-use whimbrel_tcp::{Context, DropReason, Verdict};
+use whimbrel_tcp::{Context, DropReason, RxSegment, Tunables, Verdict};
+use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Mss, WindowSize};
 
 use super::found::ReusedFlow;
@@ -37,7 +39,7 @@ pub(crate) enum HandshakeStep {
 pub(crate) struct InheritedOptions {
     options: Option<SocketOptions>,
     metrics: Option<RouteMetrics>,
-    ecn: bool,
+    ecn: EcnFeedback,
 }
 
 impl InheritedOptions {
@@ -49,9 +51,7 @@ impl InheritedOptions {
         if self.options.is_some() || self.metrics.is_some() {
             connection.inherit(cx, &self.options.unwrap_or_default());
         }
-        if self.ecn {
-            connection.set_ecn();
-        }
+        connection.set_ecn(self.ecn);
         connection.begin_mtu_search(cx);
     }
 }
@@ -110,7 +110,7 @@ impl TcpHost {
         hash: FlowHash,
     ) -> u32 {
         let has_defaults = self.passive.has_defaults(net, entry)
-            && !entry.has_ecn()
+            && !entry.began_with_ecn()
             && cx.tunables.mtu_probing != MtuProbing::Always;
         let mss = if has_defaults {
             net.ip.mss_to(entry.remote_addr())
@@ -366,7 +366,7 @@ impl Passive {
         InheritedOptions {
             options: listener.map(|listener| *listener.options()),
             metrics: net.ip.routes.metrics_to(entry.remote_addr()).copied(),
-            ecn: entry.has_ecn(),
+            ecn: entry.ecn_feedback(),
         }
     }
 
@@ -416,4 +416,15 @@ impl Passive {
             None => Marking::from_tunables(&cx.tunables),
         }
     }
+}
+
+/// The half-open entry of a SYN, which may ask for ECN.
+#[inline(always)]
+pub(crate) fn half_open(syn: &RxSegment<'_>, open: PassiveOpen, tunables: &Tunables) -> SynEntry {
+    let mut entry = SynEntry::from_syn(&syn.header, open, tunables);
+    if syn.header.flags.intersects(TcpFlags::ACE) {
+        cold_path();
+        entry.negotiate_accurate_ecn(syn.header.flags, syn.class.ecn(), tunables);
+    }
+    entry
 }

@@ -10,7 +10,7 @@ use whimbrel_wire::Endpoint;
 use super::cookies::SynFallback;
 use super::fast_open::FastOpenStep;
 use super::found::{FoundSegment, ReusedFlow};
-use super::half_open::HandshakeStep;
+use super::half_open::{HandshakeStep, half_open};
 use super::{Passive, TcpHost};
 use crate::dial::Withdrawal;
 use crate::error::ListenError;
@@ -94,8 +94,7 @@ impl TcpHost {
             scale_limit,
             time_wait: opening.kept(),
         };
-        let syn = &found.arrival.segment.header;
-        let mut entry = SynEntry::from_syn(syn, open, &cx.tunables);
+        let mut entry = half_open(&found.arrival.segment, open, &cx.tunables);
         // Only now that there is room for an entry: without a good cookie it opens as any other SYN.
         if takes_fast_open {
             cold_path();
@@ -200,10 +199,13 @@ impl TcpHost {
         index: u32,
         found: &FoundSegment<'_>,
     ) -> Verdict {
-        if let Some(entry) = self.records.syns.get_mut(index) {
-            entry.on_repeated_syn(&found.arrival.segment.header.whole());
-            net.reply(cx, PendingReply::SynAck(index));
+        let segment = &found.arrival.segment;
+        let Some(entry) = self.records.syns.get_mut(index) else { return Verdict::Accepted };
+        if entry.contradicts_ecn(segment.header.flags, &cx.tunables) {
+            return self.reset_handshake(cx, net, index, segment, DropReason::SynChallenged);
         }
+        entry.on_repeated_syn(&segment.header.whole(), segment.class.ecn());
+        net.reply(cx, PendingReply::SynAck(index));
         Verdict::Accepted
     }
 
@@ -308,7 +310,8 @@ impl TcpHost {
             Ok(()) => {}
             Err(DropReason::ListenOverflow) if cx.tunables.abort_on_overflow => {
                 cold_path();
-                let refusal = self.refuse_overflow(cx, net, index, &entry, &arrival.segment);
+                let (segment, reason) = (&arrival.segment, DropReason::ListenOverflow);
+                let refusal = self.reset_handshake(cx, net, index, segment, reason);
                 return HandshakeStep::Verdict(refusal);
             }
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
@@ -333,21 +336,24 @@ impl TcpHost {
         HandshakeStep::Established(place)
     }
 
-    /// The accept queue is full, and the client is to know.
-    fn refuse_overflow(
+    /// The handshake ends for this `reason`, and the client is to know.
+    fn reset_handshake(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
         index: u32,
-        entry: &SynEntry,
         segment: &RxSegment<'_>,
+        reason: DropReason,
     ) -> Verdict {
+        let Some(entry) = self.records.syns.get(index).copied() else {
+            return Verdict::Drop(reason);
+        };
         cx.counters.attempt_fails += 1;
         cx.counters.embryonic_resets += 1;
-        let stamps = entry.timestamps(self.advertised(cx, net, entry).tsval);
+        let stamps = entry.timestamps(self.advertised(cx, net, &entry).tsval);
         self.records.syns.remove(index, &mut self.passive.listeners);
-        self.forget_half_open(cx, net, index, entry);
-        Verdict::Reply(Reply::reset_for(segment).stamped(stamps), DropReason::ListenOverflow)
+        self.forget_half_open(cx, net, index, &entry);
+        Verdict::Reply(Reply::reset_for(segment).stamped(stamps), reason)
     }
 
     /// The SYN-ACK of an entry, if it is still there. One that waits for a verdict has the place of another that
@@ -370,12 +376,20 @@ impl TcpHost {
         } else {
             (self.advertised(cx, net, entry), self.passive.half_open_marking(cx, entry))
         };
+        cx.counters.out_segs += 1;
+        let (key, order) = (FlowKey::of_half_open(entry), cx.tunables.option_order);
+        if entry.began_with_ecn() {
+            cold_path();
+            // By itself: the others' fields would be in memory, too.
+            let syn_ack = self.passive.granted_syn_ack(net, entry, advertised);
+            return net
+                .ip
+                .write_rare_opening(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx);
+        }
         let mut syn_ack = entry.syn_ack(advertised);
         if let RareOptions::Syn(opening) = &mut syn_ack.rare {
             opening.fast_open = self.passive.granted(net, entry);
         }
-        cx.counters.out_segs += 1;
-        let (key, order) = (FlowKey::of_half_open(entry), cx.tunables.option_order);
         net.ip.write_opening(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 

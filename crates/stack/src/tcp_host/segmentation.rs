@@ -109,7 +109,9 @@ impl SegmentationQueue {
             let mut rest = outgoing;
             rest.seq += len;
             // RFC 3168 6.1.2: "it SHOULD set the CWR bit only on the first new data packet that it transmits."
-            rest.flags = rest.flags.without(TcpFlags::CWR);
+            if !rest.has_ace_with_cwr() {
+                rest.flags = rest.flags.without(TcpFlags::CWR);
+            }
             self.head = Some(Head { key, outgoing: rest, marking, left: left - len });
             // What ends the text stands on its last segment.
             outgoing.flags = outgoing.flags.without(TcpFlags::PSH | TcpFlags::FIN);

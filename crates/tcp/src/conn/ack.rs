@@ -76,7 +76,7 @@ impl Connection {
             return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
         }
         if seg.header.flags.contains(TcpFlags::SYN) && self.transfer.tcb.flags.has(Flags::ECN) {
-            self.transfer.tcb.negotiate_ecn(seg.header.flags);
+            self.transfer.tcb.negotiate_ecn(seg);
         }
         self.transfer.establish();
         self.transfer.tcb.take_queued(cx);

@@ -7,6 +7,7 @@ use core::time::Duration;
 use whimbrel_base::Tick;
 
 use crate::Tunables;
+use crate::conn::marks::MarkCounters;
 use crate::conn::mtu_search::MtuSearch;
 use crate::conn::{AckTiming, BufferSize, RouteMetrics, SocketOverrides, TcpInfoCounts};
 
@@ -23,6 +24,7 @@ pub(super) struct ColdRecord {
     pub(super) metrics: RouteMetrics,
     pub(super) info_counts: TcpInfoCounts,
     pub(super) mtu_search: Option<MtuSearch>,
+    pub(super) marks: Option<MarkCounters>,
 }
 
 impl ColdOptions {
@@ -65,6 +67,14 @@ impl ColdOptions {
         if let Some(record) = self.0.as_deref_mut() {
             record.mtu_search = search;
         }
+    }
+}
+
+/// Accurate feedback of marks.
+impl ColdOptions {
+    /// The counters, once such feedback was agreed upon.
+    pub(super) fn marks_mut(&mut self) -> Option<&mut MarkCounters> {
+        self.0.as_deref_mut()?.marks.as_mut()
     }
 }
 

@@ -38,8 +38,7 @@ impl Connection {
     fn arrive(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         self.check_timestamps(cx, seg)?;
         self.check_sequence(cx, seg)?;
-        self.check_rst(cx, seg)?;
-        self.check_syn(cx, seg)?;
+        self.check_control(cx, seg)?;
         self.check_ack(cx, seg)?;
         self.check_urg(cx, seg);
         self.take_text(cx, seg)?;
@@ -131,7 +130,7 @@ impl Connection {
             return Done(Verdict::Accepted);
         }
         if seg.header.flags.contains(TcpFlags::SYN) {
-            return self.challenge_syn(cx);
+            return self.challenge_syn(cx, seg);
         }
         // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should
         // be sent in reply"
@@ -170,12 +169,28 @@ impl Connection {
         Done(Verdict::Reply(ack, DropReason::OldData))
     }
 
-    /// Second: RST (RFC 5961 3.2).
-    fn check_rst(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
-        if !seg.header.flags.contains(TcpFlags::RST) {
+    /// Second and fourth: RST and SYN (RFC 5961 3.2, 4.2); and what tells of routers' marks. The third, security, is not
+    /// implemented by anyone.
+    // One comparison for all, as nearly no segment has any.
+    fn check_control(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        let rare = TcpFlags::RST | TcpFlags::SYN | TcpFlags::ECE;
+        if !seg.header.flags.intersects(rare) && !self.transfer.tcb.flags.has(Flags::ACCURATE) {
             return Continue(());
         }
-        self.judge_rst(cx, seg)
+        self.judge_control(cx, seg)
+    }
+
+    #[cold]
+    fn judge_control(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        let flags = seg.header.flags;
+        match () {
+            () if flags.is_rst() => return self.judge_rst(cx, seg),
+            () if flags.is_syn() => return self.judge_syn(cx, seg),
+            // Before the acknowledgment that brings it: it concerns all that is in flight until then.
+            () if self.transfer.tcb.flags.has(Flags::ACCURATE) => self.take_accurate_ecn(cx, seg),
+            () => self.transfer.tcb.on_echo(cx, seg),
+        }
+        Continue(())
     }
 
     /// A reset: does it end the connection?
@@ -221,26 +236,6 @@ impl Connection {
         }
     }
 
-    /// Fourth: SYN (RFC 5961 4.2). The third, security, is not implemented by anyone.
-    fn check_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
-        // One comparison for both, as nearly no segment has either.
-        if !seg.header.flags.intersects(TcpFlags::SYN | TcpFlags::ECE) {
-            return Continue(());
-        }
-        self.judge_syn_or_echo(cx, seg)
-    }
-
-    /// A SYN, or an echo of a router's mark. An echo is taken before the acknowledgment that has it, because it
-    /// concerns all that is in flight until then.
-    #[cold]
-    fn judge_syn_or_echo(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
-        if seg.header.flags.contains(TcpFlags::SYN) {
-            return self.judge_syn(cx, seg);
-        }
-        self.transfer.tcb.on_echo(cx, seg);
-        Continue(())
-    }
-
     /// A SYN for a connection that had one.
     #[cold]
     fn judge_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
@@ -258,12 +253,13 @@ impl Connection {
             self.end(cx, CloseReason::Reset);
             return Done(Verdict::Reply(reset, DropReason::SynChallenged));
         }
-        self.challenge_syn(cx)
+        self.challenge_syn(cx, seg)
     }
 
     /// RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK
     /// (also referred to as challenge ACK) to the remote peer".
-    fn challenge_syn(&mut self, cx: &mut Context) -> Step {
+    fn challenge_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        self.note_syn_ack_again(seg);
         self.challenge(cx);
         Done(Verdict::Drop(DropReason::SynChallenged))
     }

@@ -27,8 +27,10 @@ impl Connection {
         if cx.tunables.timestamps {
             tcb.flags.set(Flags::TIMESTAMPS);
         }
-        if cx.tunables.ecn == EcnNegotiation::Ask {
-            tcb.flags.set(Flags::ECN);
+        if cx.tunables.ecn.asks() {
+            cold_path();
+            let is_accurate = cx.tunables.ecn == EcnNegotiation::AskAccurate;
+            tcb.flags.set(if is_accurate { Flags::ACCURATE_ECN } else { Flags::ECN });
         }
         tcb.begin_memory_limited(cx);
         cx.counters.active_opens += 1;

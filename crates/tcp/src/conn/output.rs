@@ -1,5 +1,6 @@
 //! The next segment to send: judged without changing anything, then made.
 use crate::Context;
+use crate::conn::marks::initial_option;
 use crate::conn::tcb::NextSegment;
 use crate::conn::{Connection, Flags};
 use crate::send::Head;
@@ -7,7 +8,7 @@ use whimbrel_base::packet::Slices;
 
 use whimbrel_wire::plain::{PlainOpening, PlainOptions};
 use whimbrel_wire::tcp::{
-    FastOpen, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    AccurateEcn, FastOpen, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
 use whimbrel_wire::{Ecn, Mss, RawWindow, SeqNum, WindowScale};
 
@@ -39,14 +40,38 @@ pub enum RareOptions {
     None,
     /// Those of a SYN.
     Syn(SynOptions),
+    /// Those of a SYN-ACK, and the counters of accurate feedback as they begin, if there is room for them: a trial of
+    /// the path (RFC 9768 3.2.3.2.1).
+    SynWithCounters(SynOptions),
     /// Ranges that arrived out of order, or twice.
     Sack(SackBlocks),
     /// ECT(0) in the IP header: routers may mark the text instead of dropping it (RFC 3168 6.1.2). With the ranges
     /// that arrived out of order or twice, if there are any.
     Ect0(SackBlocks),
+    /// Those of a segment whose ACE field counts marks.
+    Feedback(Feedback),
+}
+
+/// The rare parts of a segment whose ACE field counts marks (RFC 9768 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Feedback {
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
+    /// Ranges that arrived out of order, or twice.
+    pub ranges: SackBlocks,
+    /// Counters of bytes that arrived, by their ECN fields.
+    pub counters: Option<AccurateEcn>,
 }
 
 impl RareOptions {
+    /// Returns the options of a SYN-ACK with the counters of accurate feedback.
+    pub(crate) const fn with_counters(self) -> Self {
+        match self {
+            Self::Syn(options) => Self::SynWithCounters(options),
+            other => other,
+        }
+    }
+
     /// Returns the options of text that may be marked. Text that left no room for the ranges that it should name may
     /// not.
     fn into_ect0(self) -> Self {
@@ -109,8 +134,15 @@ impl OutgoingSegment {
     pub const fn ecn(&self) -> Ecn {
         match self.rare {
             RareOptions::Ect0(_) => Ecn::Ect0,
+            RareOptions::Feedback(feedback) => feedback.ecn,
             _ => Ecn::NotEct,
         }
+    }
+
+    /// True if its CWR is a bit of the ACE field, which each segment cut from it must have, and not the first alone.
+    // RFC 9768 3.3.4: "all segments created from the same super-segment should retain the same ACE field".
+    pub const fn has_ace_with_cwr(&self) -> bool {
+        matches!(self.rare, RareOptions::Feedback(_)) && self.flags.contains(TcpFlags::CWR)
     }
 
     /// The header between these ports, checksum to be filled in.
@@ -119,8 +151,15 @@ impl OutgoingSegment {
         let options = match self.rare {
             RareOptions::None => TcpOptions { timestamps, ..TcpOptions::default() },
             RareOptions::Syn(opening) => opening.options(timestamps),
+            RareOptions::SynWithCounters(opening) => {
+                let accurate_ecn = Some(initial_option());
+                TcpOptions { accurate_ecn, ..opening.options(timestamps) }
+            }
             RareOptions::Sack(sack) | RareOptions::Ect0(sack) => {
                 TcpOptions { timestamps, sack, ..TcpOptions::default() }
+            }
+            RareOptions::Feedback(Feedback { ranges: sack, counters: accurate_ecn, .. }) => {
+                TcpOptions { timestamps, sack, accurate_ecn, ..TcpOptions::default() }
             }
         };
         let Self { seq, ack, flags, window, urgent, .. } = *self;
@@ -187,7 +226,10 @@ impl Connection {
         if self.transfer.tcb.flags.has(Flags::ECN_OR_AGAIN) {
             let ecn = self.transfer.tcb.take_ecn_bits(slices.bytes());
             head.flags |= ecn.flags;
-            if ecn.is_ect {
+            if ecn.is_accurate {
+                let text = if head.gso_size > 0 { head.gso_size.into() } else { slices.bytes() };
+                rare = self.feedback(text, rare, ecn);
+            } else if ecn.is_ect {
                 rare = rare.into_ect0();
             }
         }

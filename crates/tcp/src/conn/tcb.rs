@@ -29,6 +29,7 @@ mod sizes;
 mod text;
 
 pub(super) use due::NextSegment;
+pub(super) use ecn::EcnBits;
 
 /// Both halves of a connection, with what they share.
 // In this order: a pointer to it is one to the peer's address, which each packet needs, and what is set

@@ -102,7 +102,7 @@ impl SynCache {
     /// The time until the SYN-ACK of an entry goes again, or the entry expires.
     pub fn time_left(&self, index: u32, now: Instant) -> Option<Duration> {
         let entry = self.entries.get(index)?;
-        let level = if entry.is_held() { HELD } else { usize::from(entry.retries) };
+        let level = if entry.is_held() { HELD } else { usize::from(entry.retries()) };
         let due = entry.since.raw().wrapping_add(self.levels.get(level)?.time_out);
         let left = due.wrapping_sub(now.tick().raw()).cast_signed();
         Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
@@ -110,7 +110,8 @@ impl SynCache {
 
     /// Returns the time from the SYN of an entry to its completion now; `None` if it is of a cookie.
     pub fn handshake_time(&self, entry: &SynEntry, now: Instant) -> Option<Duration> {
-        let before = self.levels.iter().take(entry.retries.into()).map(|it| u64::from(it.time_out));
+        let before =
+            self.levels.iter().take(entry.retries().into()).map(|it| u64::from(it.time_out));
         let last = u64::from(entry.millis_since_syn_ack(now)?);
         Some(Duration::from_millis(before.sum::<u64>() + last))
     }
@@ -177,7 +178,7 @@ impl SynCache {
                 continue;
             }
             let (retries, age) =
-                (entry.retries, tick_rounded_up(self.told).millis_since(entry.since));
+                (entry.retries(), tick_rounded_up(self.told).millis_since(entry.since));
             if chosen.is_none_or(|(_, most, oldest)| (retries, age) > (most, oldest)) {
                 chosen = Some((index, retries, age));
             }
@@ -282,7 +283,7 @@ impl SynCache {
         }
         let index = self.levels.get(level)?.head;
         let (retries, listener) =
-            self.entries.get(index).map(|entry| (entry.retries, entry.listener()))?;
+            self.entries.get(index).map(|entry| (entry.retries(), entry.listener()))?;
         // Closing a listener touches none of its entries: each goes when its time comes.
         let Some(owner) = listeners.get(listener) else {
             return self.remove(index, listeners).map(|entry| Due::Orphaned(index, entry));
@@ -349,7 +350,7 @@ impl SynCache {
             entry.previous = tail;
             entry.next = NONE;
             entry.since = since;
-            entry.retries = level as u8;
+            entry.set_retries(level as u8);
         }
     }
 
@@ -357,7 +358,7 @@ impl SynCache {
     #[inline(always)]
     fn unlink(&mut self, index: u32) -> Option<()> {
         let entry = self.entries.get(index)?;
-        let (previous, next, level) = (entry.previous, entry.next, usize::from(entry.retries));
+        let (previous, next, level) = (entry.previous, entry.next, usize::from(entry.retries()));
         let queue = self.levels.get_mut(level)?;
         match self.entries.get_mut(previous) {
             Some(entry) => entry.next = next,

@@ -11,16 +11,18 @@
 //!   irs + 1            ACK       ->        SEG.ACK = iss + 1: complete
 //! ```
 
+mod ecn;
 mod judge;
 mod stage;
 
 use whimbrel_base::{Instant, Micros, Tick, cold_path};
 use whimbrel_wire::tcp::{FastOpen, Opening, TcpFlags, TcpHeader, TcpView, Timestamps};
-use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
+use whimbrel_wire::{Address, Ecn, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
+use self::ecn::{CLASSIC, Repeats, asks_accurate};
 use self::stage::SynStage;
 use super::{Carried, CookieTerms};
-use crate::conn::{FirstTrip, OutgoingSegment, RareOptions, SynOptions};
+use crate::conn::{EcnFeedback, FirstTrip, OutgoingSegment, RareOptions, SynOptions};
 use crate::tunables::EcnNegotiation;
 use crate::{Reply, Tunables};
 
@@ -53,8 +55,7 @@ pub struct SynEntry {
     /// Snd.Wind.Shift in the lower four bits, Rcv.Wind.Shift in the upper.
     scales: u8,
     negotiated: Negotiated,
-    /// The number of times that the SYN-ACK was repeated by the clock: the retransmission level.
-    pub(super) retries: u8,
+    repeats: Repeats,
     /// The decider that had it answered, and how often. (An `enum` leaves bit patterns for `Option` to use.)
     stage: SynStage,
 }
@@ -128,7 +129,7 @@ pub enum FastOpenForm {
 /// Events that the shard reports: segments of the flow, verdicts, timers.
 impl SynEntry {
     /// The entry for a SYN that a listener is there for. Options count if the tunables allow them
-    /// and the SYN has them.
+    /// and the SYN has them. Accurate ECN is [apart](SynEntry::negotiate_accurate_ecn).
     // Always: of what a SYN says and of what else is known nothing stands in memory before it is in the entry.
     #[inline(always)]
     pub fn from_syn(syn: impl Into<Asked>, open: PassiveOpen, tunables: &Tunables) -> Self {
@@ -154,7 +155,7 @@ impl SynEntry {
             // RFC 7323 2.2: "both sides MUST send Window Scale options in their <SYN> segments to
             // enable window scaling in either direction". So with the other options.
             negotiated: Negotiated::agreed(&syn, tunables),
-            retries: 0,
+            repeats: Repeats::default(),
             stage: SynStage::Answered,
         }
     }
@@ -175,6 +176,8 @@ impl SynEntry {
             (Negotiated::SACK, carried.sack),
         ]);
         let ecn = carried.ecn && tunables.ecn != EcnNegotiation::Off;
+        let repeats =
+            if ecn { Repeats::of_cookie(third.flags, tunables) } else { Repeats::default() };
         let ecn = if ecn { Negotiated::ECN } else { Negotiated(0) };
         Self {
             remote: open.remote,
@@ -193,7 +196,7 @@ impl SynEntry {
             challenged: Tick::new(0),
             scales: (terms.own_scale.get() << 4) | peer_scale.get(),
             negotiated: negotiated.or(ecn).or(Negotiated::COOKIE_OR_EXPERIMENTAL),
-            retries: 0,
+            repeats,
             stage: SynStage::Answered,
         }
     }
@@ -204,6 +207,7 @@ impl SynEntry {
     pub fn into_cookie(mut self, issue: impl FnOnce(&CookieTerms, Mss) -> SeqNum) -> Self {
         if !self.has_timestamps() {
             self.negotiated = Negotiated(0);
+            self.repeats = Repeats::default();
         }
         let terms = CookieTerms {
             irs: self.irs,
@@ -218,8 +222,12 @@ impl SynEntry {
     ///
     /// Options that it no longer has are withdrawn: some senders leave them out when a SYN goes
     /// unanswered, and then ignore them in the answer. None is added.
-    pub fn on_repeated_syn(&mut self, syn: &TcpHeader) {
+    pub fn on_repeated_syn(&mut self, syn: &TcpHeader, ecn: Ecn) {
         self.stage.on_repeated();
+        if self.repeats.is_accurate() {
+            // RFC 9768 3.1.5: it "MUST feed back the IP-ECN field on the latest valid SYN".
+            self.repeats.set_accurate(ecn);
+        }
         let offered = Negotiated::offered_by(&syn.into());
         self.negotiated = self.negotiated.and(offered.or(Negotiated::REMEMBERED));
         // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
@@ -265,17 +273,21 @@ impl SynEntry {
 /// The segments that an entry has its host send.
 impl SynEntry {
     /// The SYN-ACK: the first, or a repetition.
+    #[inline]
     pub fn syn_ack(&self, announced: AdvertisedValues) -> OutgoingSegment {
+        if self.began_with_ecn() {
+            self.syn_ack_with_ecn(announced)
+        } else {
+            self.plain_syn_ack(announced)
+        }
+    }
+
+    #[inline]
+    fn plain_syn_ack(&self, announced: AdvertisedValues) -> OutgoingSegment {
         OutgoingSegment {
             seq: self.iss,
             ack: self.rcv_nxt(),
-            // RFC 3168 6.1.1: "it sets the ECE flag but not the CWR flag."
-            flags: if self.has_ecn() {
-                cold_path();
-                TcpFlags::SYN_ACK | TcpFlags::ECE
-            } else {
-                TcpFlags::SYN_ACK
-            },
+            flags: TcpFlags::SYN_ACK,
             // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN>
             // or <SYN,ACK>) MUST NOT be scaled."
             window: announced.window.to_raw(WindowScale::ZERO),
@@ -296,7 +308,7 @@ impl SynEntry {
         Reply {
             seq: self.snd_nxt(),
             ack: self.rcv_nxt(),
-            flags: TcpFlags::ACK,
+            flags: TcpFlags::ACK | self.repeats.ace(),
             window: announced.window.to_raw(self.rcv_wind_shift()),
             timestamps: self.timestamps(announced.tsval),
         }
@@ -306,7 +318,7 @@ impl SynEntry {
     /// repeats does not, as a middlebox may have swallowed the first.
     #[inline]
     pub fn fast_open(&self) -> Option<FastOpenForm> {
-        let granted = self.negotiated.has(Negotiated::FAST_OPEN) && self.retries == 0;
+        let granted = self.negotiated.has(Negotiated::FAST_OPEN) && self.retries() == 0;
         if !granted {
             return None;
         }
@@ -318,6 +330,57 @@ impl SynEntry {
     /// The timestamps that each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
     pub fn timestamps(&self, val: u32) -> Option<Timestamps> {
         self.ts_recent().map(|ecr| Timestamps { val, ecr })
+    }
+}
+
+/// Explicit congestion notification.
+impl SynEntry {
+    /// Takes the ECN field in which the SYN with these control bits arrived, if they ask for accurate feedback and the
+    /// tunables allow it.
+    #[cold]
+    pub fn negotiate_accurate_ecn(&mut self, flags: TcpFlags, ecn: Ecn, tunables: &Tunables) {
+        if asks_accurate(flags, tunables) {
+            self.negotiated = self.negotiated.or(Negotiated::ECN);
+            self.repeats.set_accurate(ecn);
+        }
+    }
+
+    /// True if a SYN asks for one form of feedback, and one before it asked for the other.
+    // RFC 9768 3.1.5: it "MUST reset the connection with a RST packet, if it receives a 'Classic' ECN-setup SYN with
+    // (AE,CWR,ECE) = (0,1,1) and a SYN requesting AccECN feedback during the same handshake".
+    pub fn contradicts_ecn(&self, flags: TcpFlags, tunables: &Tunables) -> bool {
+        match self.repeats.is_accurate() {
+            true => flags.ace() == CLASSIC,
+            false => self.has_ecn() && asks_accurate(flags, tunables),
+        }
+    }
+
+    /// True if a SYN of the peer's agreed to ECN: there is [feedback](SynEntry::ecn_feedback).
+    #[inline]
+    pub const fn began_with_ecn(&self) -> bool {
+        // At once: the bits are the same.
+        (self.negotiated.0 | self.repeats.bits()) & Negotiated::ECN.0 != 0
+    }
+
+    /// The feedback that both SYNs agreed upon.
+    pub const fn ecn_feedback(&self) -> EcnFeedback {
+        self.repeats.feedback(self.has_ecn())
+    }
+
+    /// The SYN-ACK that agrees to ECN.
+    #[cold]
+    #[inline(never)]
+    fn syn_ack_with_ecn(&self, announced: AdvertisedValues) -> OutgoingSegment {
+        let mut syn_ack = self.plain_syn_ack(announced);
+        // RFC 3168 6.1.1: "it sets the ECE flag but not the CWR flag."
+        let is_accurate = self.repeats.is_accurate();
+        syn_ack.flags |= if is_accurate { self.repeats.flags() } else { TcpFlags::ECE };
+        // RFC 9768 3.2.3.2.2: of a SYN-ACK that timed out, or of "a second SYN with a request for AccECN support", it
+        // "SHOULD retransmit the SYN/ACK, but with no AccECN Option."
+        if is_accurate && self.retries() == 0 && !self.stage.is_repeated() {
+            syn_ack.rare = syn_ack.rare.with_counters();
+        }
+        syn_ack
     }
 }
 
@@ -398,7 +461,7 @@ impl SynEntry {
         self.negotiated.has(Negotiated::TIMESTAMPS)
     }
 
-    /// True if explicit congestion notification was negotiated (RFC 3168).
+    /// True if explicit congestion notification was negotiated (RFC 3168, RFC 9768).
     pub const fn has_ecn(&self) -> bool {
         self.negotiated.has(Negotiated::ECN)
     }
@@ -424,9 +487,14 @@ impl SynEntry {
         self.negotiated.has(Negotiated::ACKNOWLEDGED)
     }
 
-    /// The number of times that the clock made us repeat the SYN-ACK.
+    /// The number of times that the clock made us repeat the SYN-ACK: the retransmission level.
     pub const fn retries(&self) -> u8 {
-        self.retries
+        self.repeats.count()
+    }
+
+    /// The SYN-ACK was repeated so many times (0 ..= 31).
+    pub(super) const fn set_retries(&mut self, retries: u8) {
+        self.repeats.set_count(retries);
     }
 
     /// Milliseconds since the last SYN-ACK that the clock sent; `None` if it is of a cookie, of which nothing is known.
@@ -447,7 +515,7 @@ impl SynEntry {
                 return FirstTrip::Unknown;
             }
         }
-        let sent_once = self.retries == 0 && !self.stage.is_repeated();
+        let sent_once = self.retries() == 0 && !self.stage.is_repeated();
         let deferred = self.is_deferred() && !self.negotiated.has(Negotiated::CHALLENGED);
         let answered = if deferred { self.challenged } else { tick_rounded_up(now) };
         let millis = answered.millis_since(self.since);

@@ -158,14 +158,21 @@ policies! {
         Reset = "reset",
     }
 
-    /// Which handshakes negotiate Explicit Congestion Notification (RFC 3168).
+    /// Which handshakes negotiate Explicit Congestion Notification (RFC 3168), and which its accurate feedback
+    /// (RFC 9768). A peer that asks for accurate feedback accepts the other.
     EcnNegotiation {
         /// Those in which the peer asks for it: Linux, FreeBSD.
         Answer = "answer",
-        /// These, and those of `connect`.
-        Ask = "ask",
+        /// These, accurate if the peer asks for that.
+        AnswerAccurate = "answer-accurate",
         /// No handshake: ECE and CWR of a SYN are ignored.
         Off = "off",
+        /// Those in which the peer asks for it, and those of `connect`.
+        Ask = "ask",
+        /// Those of `connect`, too, and accurate feedback if the peer asks for that.
+        AskAnswerAccurate = "ask-answer-accurate",
+        /// Those of `connect`, too, which asks for accurate feedback, as the peer may.
+        AskAccurate = "ask-accurate",
     }
 
     /// The treatment of segments without the timestamps that were negotiated, resets excepted.
@@ -269,5 +276,17 @@ policies! {
         Sequential = "sequential",
         /// As double-hash, but the first port and every second after it before the others: Linux.
         EvenFirst = "even-first",
+    }
+}
+
+impl EcnNegotiation {
+    /// True if `connect` asks for ECN.
+    pub const fn asks(self) -> bool {
+        matches!(self, Self::Ask | Self::AskAnswerAccurate | Self::AskAccurate)
+    }
+
+    /// True if a peer that asks for accurate feedback gets it.
+    pub const fn answers_accurate(self) -> bool {
+        matches!(self, Self::AnswerAccurate | Self::AskAnswerAccurate | Self::AskAccurate)
     }
 }

@@ -31,6 +31,8 @@ impl TcpFlags {
     pub const AE: Self = Self(1 << 8);
     /// ECE and CWR: a SYN with both asks for ECN (RFC 3168 6.1.1).
     pub const ECN_SETUP: Self = Self(Self::ECE.0 | Self::CWR.0);
+    /// AE, CWR and ECE: on a SYN they ask for Accurate ECN; later they are the ACE field (RFC 9768 3.1.1, 3.2.2).
+    pub const ACE: Self = Self(Self::AE.0 | Self::ECN_SETUP.0);
     /// SYN and ACK: the second segment of a handshake.
     pub const SYN_ACK: Self = Self(Self::SYN.0 | Self::ACK.0);
 
@@ -103,6 +105,18 @@ impl TcpFlags {
     #[inline]
     pub const fn is_rst(self) -> bool {
         self.contains(Self::RST)
+    }
+
+    /// Returns the ACE field, 0 ..= 7: AE, CWR and ECE as a number (RFC 9768 3.2.2).
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.intersection(Self::ACE).0 >> Self::ECE.0.trailing_zeros()) as u8
+    }
+
+    /// The ACE field of the lowest three bits of `ace`, alone.
+    #[inline]
+    pub const fn from_ace(ace: u8) -> Self {
+        Self((ace as u16) << Self::ECE.0.trailing_zeros()).intersection(Self::ACE)
     }
 
     /// Returns the sequence numbers that the bits occupy: one each for SYN and FIN, 0 ..= 2.

@@ -54,6 +54,12 @@ impl SackBlocks {
         }
     }
 
+    /// Keeps the first `most` blocks.
+    #[inline]
+    pub fn truncate(&mut self, most: usize) {
+        self.len = usize::from(self.len).min(most) as u8;
+    }
+
     /// Parses an option after its length: one to four blocks of eight bytes.
     pub(super) fn from_body(body: &[u8]) -> Option<Self> {
         let (bytes, []) = body.as_chunks::<8>() else { return None };

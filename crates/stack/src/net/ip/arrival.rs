@@ -7,7 +7,7 @@ use whimbrel_base::packet::{ChunkText, IcmpError, Payload, SegMeta};
 use whimbrel_tcp::RxSegment;
 use whimbrel_udp::Arrived;
 use whimbrel_wire::plain::PlainSegment;
-use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, SeqNum};
+use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, SeqNum, TrafficClass};
 
 use super::counters::FrameDrop;
 use super::datagram::Datagram;
@@ -98,7 +98,12 @@ impl<'a> Arrival<'a> {
         let meta = *meta;
         Self {
             key,
-            segment: RxSegment { header, payload: Payload::Borrowed(text), meta, ce: false },
+            segment: RxSegment {
+                header,
+                payload: Payload::Borrowed(text),
+                meta,
+                class: TrafficClass::default(),
+            },
         }
     }
 }

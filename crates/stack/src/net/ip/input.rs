@@ -5,7 +5,7 @@ use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::RxSegment;
 use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
-use whimbrel_wire::{Address, Ecn, IpHeader, Protocol, Sum};
+use whimbrel_wire::{Address, Ecn, IpHeader, Protocol, Sum, TrafficClass};
 
 use super::addresses::is_link_local;
 use super::arrival::{Arrival, Input, RefusalReply, Refused};
@@ -153,10 +153,8 @@ impl IpLayer {
                     None => self.addresses.intern(ip.dst).ok_or(FrameDrop::AddressLimit)?,
                 };
                 let mut arrival = read_segment(&ip.src, &ip.dst, local_index, payload, meta)?;
-                if ip.traffic_class.ecn() == Ecn::Ce {
-                    self.counters.in_ce += 1;
-                    arrival.segment.ce = true;
-                }
+                arrival.segment.class = ip.traffic_class;
+                self.counters.in_ce += u64::from(ip.traffic_class.ecn() == Ecn::Ce);
                 Ok(Input::Segment(arrival))
             }
             Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, own, payload),
@@ -234,7 +232,12 @@ fn read_segment<'a>(
     let text = bytes.get(header_len..).unwrap_or_default();
     Ok(Arrival {
         key,
-        segment: RxSegment { header, payload: Payload::Borrowed(text), meta, ce: false },
+        segment: RxSegment {
+            header,
+            payload: Payload::Borrowed(text),
+            meta,
+            class: TrafficClass::default(),
+        },
     })
 }
 

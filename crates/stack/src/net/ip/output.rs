@@ -147,6 +147,11 @@ impl IpLayer {
         }
     }
 
+    /// Writes a SYN-ACK that few hosts send.
+    pub(crate) fn write_rare_opening(&mut self, out: &SegmentOut<'_>, tx: &mut TxSegment) -> bool {
+        self.write_rare(RareOut::of(out), tx)
+    }
+
     /// In IPv6, or with options that few segments have.
     // By value: by reference nearly every segment would be stored for it, field by field.
     #[inline(never)]

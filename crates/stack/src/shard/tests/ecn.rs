@@ -1,5 +1,6 @@
 //! Explicit congestion notification between two hosts: marks of routers, in bursts, in IPv4 and IPv6.
 
+use core::time::Duration;
 use std::format;
 use std::vec::Vec;
 
@@ -16,7 +17,11 @@ use crate::{Handle, RxFrame, Shard, TxBatch};
 
 /// Two hosts of which the client asks for ECN, and a connection of theirs.
 fn connected(over: Over) -> (Hosts, Handle, Handle) {
-    let mut hosts = Hosts::with(&Tunables { ecn: EcnNegotiation::Ask, ..Tunables::default() });
+    connected_by(EcnNegotiation::Ask, over)
+}
+
+fn connected_by(ecn: EcnNegotiation, over: Over) -> (Hosts, Handle, Handle) {
+    let mut hosts = Hosts::with(&Tunables { ecn, ..Tunables::default() });
     let listener = hosts.listen(over, 8);
     let (client, server) = hosts.connected(over, listener);
     (hosts, client, server)
@@ -99,9 +104,77 @@ fn marked_burst_does_what_its_segments_do_one_by_one() {
 }
 
 #[test]
-fn marked_transfer_arrives_whole_and_leaves_nothing() {
+fn accurate_feedback_counts_each_mark() {
     for over in BOTH {
-        let (mut hosts, client, server) = connected(over);
+        for period in [1, 2, 3, 7] {
+            let (mut hosts, client, server) = connected_by(EcnNegotiation::AskAccurate, over);
+            assert_eq!(send(&mut hosts.client, client, &[7; 200_000]), 200_000);
+            let (mut count, mut marks) = (0, 0);
+            for _ in 0..200 {
+                let mut there = sent(&mut hosts.client, hosts.now);
+                for packet in &mut there {
+                    count += 1;
+                    marks += u64::from(count % period == 0 && mark_congestion(packet));
+                }
+                arrive(&mut hosts.server, hosts.now, &there);
+                drain(&mut hosts.server, server);
+                let back = sent(&mut hosts.server, hosts.now);
+                // The server gets no marks, and its counter stays.
+                assert!(back.iter().all(|it| marks == 0 || !shown(it).1.is_empty()));
+                arrive(&mut hosts.client, hosts.now, &back);
+                hosts.now = hosts.now + super::hosts::DELAY;
+                hosts.client.advance(hosts.now, 1_000);
+                hosts.server.advance(hosts.now, 1_000);
+            }
+            assert!(marks > 10, "{marks} marks");
+            let counters = hosts.client.counters();
+            assert_eq!(counters.delivered_ce, marks, "{over:?}, each {period}th");
+            assert!(counters.ecn_reductions > 0 && counters.retrans_segs == 0);
+            assert_eq!(hosts.server.counters().delivered_ce, 0);
+        }
+    }
+}
+
+/// Text that the side with marks in its counter sends is cut with its whole ACE field.
+#[test]
+fn each_segment_of_a_cut_one_has_the_whole_counter() {
+    for over in BOTH {
+        for marks in 0..8_u8 {
+            let (mut hosts, client, server) = connected_by(EcnNegotiation::AskAccurate, over);
+            for _ in 0..marks {
+                assert_eq!(send(&mut hosts.client, client, &[7; 100]), 100);
+                let mut there = sent(&mut hosts.client, hosts.now);
+                assert_eq!(
+                    there.iter_mut().filter_map(|it| mark_congestion(it).then_some(())).count(),
+                    1
+                );
+                arrive(&mut hosts.server, hosts.now, &there);
+                // An acknowledgment that is delayed is due by then.
+                hosts.now = hosts.now + Duration::from_secs(1);
+                hosts.server.advance(hosts.now, 1_000);
+                let back = sent(&mut hosts.server, hosts.now);
+                arrive(&mut hosts.client, hosts.now, &back);
+            }
+            assert_eq!(send(&mut hosts.server, server, &[7; 10_000]), 10_000);
+            let packets = sent(&mut hosts.server, hosts.now);
+            assert!(packets.len() > 5, "{} packets", packets.len());
+            for packet in &packets {
+                assert_eq!(shown(packet).1.ace(), (5 + marks) & 7, "{over:?} {marks}");
+            }
+        }
+    }
+}
+
+#[test]
+fn marked_transfer_arrives_whole_and_leaves_nothing() {
+    for ecn in [EcnNegotiation::Ask, EcnNegotiation::AskAccurate] {
+        transfer_marked(ecn);
+    }
+}
+
+fn transfer_marked(ecn: EcnNegotiation) {
+    for over in BOTH {
+        let (mut hosts, client, server) = connected_by(ecn, over);
         assert_eq!(send(&mut hosts.client, client, &[7; 100_000]), 100_000);
         hosts.client.shutdown(client);
         hosts.server.shutdown(server);

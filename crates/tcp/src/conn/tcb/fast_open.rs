@@ -106,7 +106,7 @@ impl Tcb {
             self.receiver.withdraw_scale();
         }
         if self.flags.has(Flags::ECN) {
-            self.negotiate_ecn(seg.header.flags);
+            self.negotiate_ecn(seg);
         }
         self.sender.retransmit();
     }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
-use whimbrel_wire::{Address, Mss, SeqNum};
+use whimbrel_wire::{Address, Mss, SeqNum, TrafficClass};
 
 use crate::conn::{
     ActiveOpen, Connection, FirstTrip, Handshake, PathFinding, Read, SocketOptions, State,
@@ -88,7 +88,7 @@ impl Side {
         let mut bytes = [0; TcpHeader::MAX_LEN];
         let len = flying.header.emit(OptionOrder::Linux, &mut bytes);
         let (header, _) = TcpView::parse(&bytes[..len]).expect("we wrote it");
-        let segment = RxSegment { header, payload, meta, ce: false };
+        let segment = RxSegment { header, payload, meta, class: TrafficClass::default() };
         self.with(now, |connection, cx| connection.on_segment(cx, &segment))
     }
 

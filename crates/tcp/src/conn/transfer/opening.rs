@@ -49,10 +49,10 @@ impl Transfer {
         let irs = header.seq;
         self.tcb.receiver.begin(irs, self.tcb.unscaled_window());
         self.tcb.sender.on_syn(irs, header.window);
-        if self.tcb.flags.has(Flags::ECN) {
-            self.tcb.negotiate_ecn(header.flags);
-        }
         self.negotiate(cx, &header.options);
+        if self.tcb.flags.has(Flags::ECN) {
+            self.tcb.negotiate_ecn(seg);
+        }
     }
 
     fn negotiate(&mut self, cx: &mut Context, options: &OptionsView<'_>) {

@@ -89,6 +89,11 @@ impl Sender {
         self.rtt.restart_after_lost_syn();
     }
 
+    /// Our SYN or SYN-ACK arrived marked: congestion, and nothing that the window could be reduced from.
+    pub fn on_opening_marked(&mut self) {
+        self.window.on_lost_syn(u32::from(self.mss));
+    }
+
     /// The handshake's round trip was measured before this record began.
     pub fn on_first_round_trip(&mut self, rtt: Micros, tunables: &Tunables) {
         self.rtt.on_sample(rtt, tunables);

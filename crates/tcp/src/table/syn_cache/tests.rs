@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros, Secrets};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
-use whimbrel_wire::{Address, Endpoint, SeqNum};
+use whimbrel_wire::{Address, Ecn, Endpoint, SeqNum};
 
 use super::{Due, SynCache, SynCacheFull};
 use crate::Tunables;
@@ -187,7 +187,7 @@ fn a_syn_that_the_peer_repeats_leaves_the_schedule_alone() {
     let mut host = Host::new(&Tunables::default());
     let index = host.insert(4000, 0).unwrap();
     let syn = TcpHeader { flags: TcpFlags::SYN, ..TcpHeader::default() };
-    host.cache.get_mut(index).unwrap().on_repeated_syn(&syn);
+    host.cache.get_mut(index).unwrap().on_repeated_syn(&syn, Ecn::NotEct);
     assert_eq!(host.deadline_millis(), Some(1000));
     host.remove(index);
     host.assert_empty();

@@ -3,7 +3,9 @@ use whimbrel_base::{Instant, Micros};
 use whimbrel_wire::tcp::{
     FastOpen, OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps,
 };
-use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, WindowSize};
+use whimbrel_wire::{
+    Address, Ecn, Endpoint, Mss, RawWindow, SeqNum, TrafficClass, WindowScale, WindowSize,
+};
 
 use super::{AdvertisedValues, FastOpenForm, PassiveOpen, SynEntry, SynStep};
 use crate::conn::FirstTrip;
@@ -75,7 +77,11 @@ fn judge_by(rules: &Tunables, entry: &SynEntry, header: TcpHeader, text: &[u8]) 
     let mut bytes = [0; TcpHeader::MAX_LEN];
     let len = header.emit(OptionOrder::Linux, &mut bytes);
     let (header, _) = TcpView::parse(&bytes[..len]).unwrap();
-    entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE, ce: false }, WINDOW, rules)
+    entry.judge(
+        &RxSegment { header, payload, meta: SegMeta::SINGLE, class: TrafficClass::default() },
+        WINDOW,
+        rules,
+    )
 }
 
 /// The verdict on a segment without text and with a fresh timestamp.
@@ -167,7 +173,8 @@ mod negotiation {
     /// The flags of the answer to a SYN with these.
     fn answered(flags: TcpFlags, ecn: EcnNegotiation) -> TcpFlags {
         let syn = TcpHeader { flags: TcpFlags::SYN | flags, ..syn(syn_options()) };
-        let entry = SynEntry::from_syn(&syn, open(), &Tunables { ecn, ..Tunables::default() });
+        let tunables = Tunables { ecn, ..Tunables::default() };
+        let entry = SynEntry::from_syn(&syn, open(), &tunables);
         let answer = entry.syn_ack(announced()).header(80, 4000).flags;
         assert_eq!(entry.has_ecn(), answer.contains(TcpFlags::ECE));
         answer
@@ -334,7 +341,7 @@ mod repeated_syns {
         let again = syn(syn_options());
         assert_eq!(judge(&entry, again, &[]), SynStep::Repeat);
         let before = entry.syn_ack(announced());
-        entry.on_repeated_syn(&again);
+        entry.on_repeated_syn(&again, Ecn::NotEct);
         assert_eq!(entry.syn_ack(announced()), before);
         assert_eq!(entry.retries(), 0);
     }
@@ -347,9 +354,9 @@ mod repeated_syns {
             ..syn_options()
         };
         assert_eq!(judge(&entry, syn(later), &[]), SynStep::Repeat);
-        entry.on_repeated_syn(&syn(later));
+        entry.on_repeated_syn(&syn(later), Ecn::NotEct);
         assert_eq!(entry.ts_recent(), Some(SYN_TSVAL + 1000));
-        entry.on_repeated_syn(&syn(syn_options()));
+        entry.on_repeated_syn(&syn(syn_options()), Ecn::NotEct);
         assert_eq!(
             entry.ts_recent(),
             Some(SYN_TSVAL + 1000),
@@ -362,10 +369,10 @@ mod repeated_syns {
         let mut entry = entry();
         let bare = syn(TcpOptions::default());
         assert_eq!(judge(&entry, bare, &[]), SynStep::Repeat);
-        entry.on_repeated_syn(&bare);
+        entry.on_repeated_syn(&bare, Ecn::NotEct);
         let options = entry.syn_ack(announced()).header(80, 4000).options;
         assert_eq!(options, TcpOptions { mss: Some(Mss::new(1400)), ..TcpOptions::default() });
-        entry.on_repeated_syn(&syn(syn_options()));
+        entry.on_repeated_syn(&syn(syn_options()), Ecn::NotEct);
         assert_eq!(entry.syn_ack(announced()).header(80, 4000).options, options);
     }
 
@@ -373,7 +380,7 @@ mod repeated_syns {
     fn the_round_trip_is_not_timed_by_a_syn_ack_that_was_sent_twice() {
         let mut entry = entry();
         assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Took(Micros::default()));
-        entry.on_repeated_syn(&syn(syn_options()));
+        entry.on_repeated_syn(&syn(syn_options()), Ecn::NotEct);
         assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Repeated);
     }
 
@@ -425,7 +432,7 @@ mod challenges {
         let mut entry = entry();
         let tunables = Tunables { challenge_burst: 1, ..Tunables::default() };
         assert!(entry.may_challenge(Instant::ZERO, &tunables));
-        entry.on_repeated_syn(&syn(syn_options()));
+        entry.on_repeated_syn(&syn(syn_options()), Ecn::NotEct);
         assert!(!entry.may_challenge(Instant::from_millis(1), &tunables));
     }
 }

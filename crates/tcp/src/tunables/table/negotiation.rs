@@ -37,12 +37,19 @@ macro_rules! negotiation {
         }
 
         /// Explicit Congestion Notification: routers mark text instead of dropping it. `connect` asks for it, or
-        /// only who asks is answered. Both ends must agree. bbr hears of marks, too.
+        /// only who asks is answered. Both ends must agree. bbr hears of marks, too. Accurate feedback counts the
+        /// marks; the other tells one in a round trip.
         ecn: EcnNegotiation = EcnNegotiation::Answer, "net.ipv4.tcp_ecn"
-            (Reading::Words(&[("0", "off"), ("1", "ask"), ("2", "answer")])), EcnNegotiation::UNIT => {
+            (Reading::Words(&[
+                ("0", "off"), ("1", "ask"), ("2", "answer"),
+                ("3", "ask-accurate"), ("4", "ask-answer-accurate"), ("5", "answer-accurate"),
+            ])), EcnNegotiation::UNIT => {
             also: "net.inet.tcp.ecn.enable"
-                (Reading::Words(&[("0", "off"), ("1", "ask"), ("2", "answer")]));
-            rfc: "RFC 3168 6.1.1";
+                (Reading::Words(&[
+                    ("0", "off"), ("1", "ask"), ("2", "answer"),
+                    ("3", "ask-accurate"), ("4", "answer-accurate"),
+                ]));
+            rfc: "RFC 3168 6.1.1, RFC 9768 3.1";
         }
 
         /// A SYN that asked for ECN and was not answered in time is repeated without, as some middleboxes drop

@@ -3,7 +3,7 @@ use core::time::Duration;
 
 use whimbrel_base::Tick;
 use whimbrel_wire::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
-use whimbrel_wire::{RawWindow, SeqNum};
+use whimbrel_wire::{RawWindow, SeqNum, TrafficClass};
 
 use super::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict, TakeOver};
 use crate::segment::RxSegment;
@@ -218,7 +218,12 @@ fn segment(
         urgent: 0,
         options: OptionsView::only(timestamps),
     };
-    RxSegment { header, payload: Payload::Borrowed(text), meta: SegMeta::SINGLE, ce: false }
+    RxSegment {
+        header,
+        payload: Payload::Borrowed(text),
+        meta: SegMeta::SINGLE,
+        class: TrafficClass::default(),
+    }
 }
 
 const FIN_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::FIN.bits() | TcpFlags::ACK.bits());
