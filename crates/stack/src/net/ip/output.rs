@@ -1,6 +1,6 @@
 //! Headers in front of what leaves.
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{Connection, Marking, OutgoingSegment};
@@ -139,11 +139,17 @@ impl IpLayer {
     // Always: as `write_segment`.
     #[inline(always)]
     pub(crate) fn write_opening(&mut self, out: &SegmentOut<'_>, tx: &mut TxSegment) -> bool {
-        match out.outgoing.plain_opening(out.order) {
-            Some(options) if options.is_whole() && out.remote.is_v4() => {
+        let opening = out.outgoing.plain_opening(out.order).filter(|_| out.remote.is_v4());
+        match opening {
+            // By itself: what is known of the options of nearly every SYN, its code does not ask.
+            Some(options) if options.is_whole() => {
                 self.write_plain(out, PlainOptions::Opening(options), tx)
             }
-            _ => self.write_rare(RareOut::of(out), tx),
+            Some(options) => {
+                cold_path();
+                self.write_plain(out, PlainOptions::Opening(options), tx)
+            }
+            None => self.write_rare(RareOut::of(out), tx),
         }
     }
 
