@@ -15,6 +15,7 @@ use std::thread;
 
 use crate::Failure;
 use crate::bulk::{CASES, Counted, MOST_FAULTS};
+use crate::datagrams::CountedDatagrams;
 use crate::hostile::{PACKETS, STREAMS, Stream};
 use crate::part_run::{BATCH, Part, PartRun, ROUNDS};
 use crate::pieces::{BUFFERS, Case, Pieces};
@@ -33,7 +34,8 @@ pub(crate) fn compare() -> Result<(), Failure> {
         }
     }
     dearer += judge("together", [now, before], WHOLE_PERCENT);
-    dearer += judge_streams()? + judge_pieces()? + judge_bulk()? + judge_growths()?;
+    dearer +=
+        judge_datagrams()? + judge_streams()? + judge_pieces()? + judge_bulk()? + judge_growths()?;
     if dearer > 0 { Err(format!("{dearer} became dearer than they may").into()) } else { Ok(()) }
 }
 
@@ -49,6 +51,20 @@ fn judge(name: &str, [now, before]: [u64; 2], limit_percent: f64) -> u32 {
         println!("{name}: so that it stays so, {BLESS}");
     }
     0
+}
+
+/// Compares a datagram there and back with its limit; returns the number that exceed it.
+fn judge_datagrams() -> Result<u32, Failure> {
+    let mut dearer = 0;
+    println!("{:<26}{:>14}{:>14}", "datagrams", "there and back", "at most");
+    let all = &CountedDatagrams::ALL;
+    let counts =
+        side_by_side(all, |it| Ok(collect(&["part", it.name])? / CountedDatagrams::TRIPS))?;
+    for (CountedDatagrams { name, most, .. }, now) in all.iter().zip(counts) {
+        println!("{name:<26}{now:>14}{most:>14}");
+        dearer += u32::from(now > *most);
+    }
+    Ok(dearer)
 }
 
 /// Compares each packet of a hostile stream with its limit; returns the number that exceed it.
@@ -152,6 +168,9 @@ pub(crate) fn run(name: &str) -> Result<(), Failure> {
     }
     if let Some(transfer) = Counted::named(name) {
         return transfer.run();
+    }
+    if let Some(datagrams) = CountedDatagrams::named(name) {
+        return datagrams.run();
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
     let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;

@@ -13,6 +13,7 @@ use whimbrel_wire::Endpoint;
 use crate::Failure;
 use crate::case::{AT_A_TIME, Answer, Case, DATAGRAM, Limits, Measured, PORTS, Tally};
 use crate::churn::{CLIENTS, Options, SERVER, Wires, Work, address, shard};
+use crate::counts::measured;
 use crate::meter::cpu_time;
 use crate::peers::SmoltcpEcho;
 
@@ -48,6 +49,37 @@ fn measure(hosts: &mut impl Echo, case: Case, limits: &Limits) -> Result<Answer,
     let tally = hosts.tally().since(before);
     let value = micros(spent, tally.connections);
     Ok(Answer::Measured(Measured { scale: case.scale.into(), value, tally, ..Measured::default() }))
+}
+
+/// Datagrams whose instructions `counts` counts, so many at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct CountedDatagrams {
+    pub(crate) name: &'static str,
+    at_a_time: u32,
+    /// Instructions there and back, of both hosts, that it may take.
+    pub(crate) most: u64,
+}
+
+impl CountedDatagrams {
+    pub(crate) const ALL: [Self; 2] = [
+        Self { name: "datagram-1", at_a_time: 1, most: 5_000 },
+        Self { name: "datagram-64", at_a_time: 64, most: 4_000 },
+    ];
+    /// Round trips that count.
+    pub(crate) const TRIPS: u64 = 1_280;
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name == name)
+    }
+
+    /// Makes the round trips, and has them counted.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let mut hosts = Whimbrel::new(self.at_a_time)?;
+        hosts.round_trips(WARM_UP)?;
+        let mut done = Ok(());
+        measured(&mut || done = hosts.round_trips(Self::TRIPS));
+        done
+    }
 }
 
 fn micros(spent: Duration, count: u64) -> f64 {

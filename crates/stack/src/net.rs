@@ -19,7 +19,7 @@ use whimbrel_tcp::conn::PathFinding;
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::{Address, EthernetHeader};
 
-use crate::ip::{ErrorReport, FlowKey, FrameDrop, IpLayer};
+use crate::ip::{ErrorReport, FlowKey, FrameDrop, IpLayer, UdpArrival};
 use crate::link::{
     AddressCheck, AddressConflict, CheckedAddress, FrameContents, Link, LinkControl, TooManyChecks,
     destination_of,
@@ -108,6 +108,18 @@ impl Net {
     ) -> Option<(FlowKey, PlainSegment<'a>)> {
         let Ok(FrameContents::Packet(packet)) = self.open(frame.bytes) else { return None };
         self.ip.read_plain(packet, frame.meta.checksum)
+    }
+
+    /// A frame that is what nearly every datagram is, counted, and its packet. What is not, [`Net::unframe`] reads.
+    #[inline(always)]
+    pub(crate) fn read_plain_datagram<'a>(
+        &mut self,
+        frame: &RxFrame<'a>,
+    ) -> Option<(RxFrame<'a>, UdpArrival<'a>)> {
+        let Ok(FrameContents::Packet(bytes)) = self.open(frame.bytes) else { return None };
+        let arrived = self.ip.read_plain_datagram(bytes, &frame.meta)?;
+        self.ip.counters.in_receives += 1;
+        Some((RxFrame { bytes, ..*frame }, arrived))
     }
 
     /// The packet of a frame, if it has one that is to be read: what a neighbour said is dealt with.

@@ -164,7 +164,8 @@ impl UdpHost {
         handle: UdpHandle,
         remote: Endpoint,
     ) -> Result<(), UdpError> {
-        let source = self.choose_source(net, handle, remote, None)?;
+        let sender = self.sockets.sender(handle).ok_or(UNKNOWN)?;
+        let source = self.choose_source(net, handle, sender.local, remote, None)?;
         Ok(self.sockets.connect(handle, source, remote)?)
     }
 
@@ -178,10 +179,11 @@ impl UdpHost {
         send: &SendTo,
     ) -> Result<(), UdpError> {
         let SendTo { to, source, source_port, options, segment: _ } = *send;
-        let to = to.or_else(|| self.sockets.remote(handle)).ok_or(UdpError::NotConnected)?;
-        let source = self.choose_source(net, handle, to, source)?;
-        let port = self.choose_port(handle, source_port)?;
-        let options = options.or_else(|| self.sockets.options(handle)).unwrap_or_default();
+        let sender = self.sockets.sender(handle).ok_or(UNKNOWN)?;
+        let to = to.or(sender.remote).ok_or(UdpError::NotConnected)?;
+        let source = self.choose_source(net, handle, sender.local, to, source)?;
+        let port = choose_port(sender.port, source_port)?;
+        let options = options.unwrap_or(sender.options);
         let (family, fragmenting) = (to.addr.family(), options.fragmenting);
         let whole = || net.ip.whole_udp(cx.now, &to.addr);
         let segment = send.judge_size(data.len(), family, fragmenting, whole)?;
@@ -212,11 +214,10 @@ impl UdpHost {
         &mut self,
         net: &mut Net,
         handle: UdpHandle,
+        own: Local,
         to: Endpoint,
         wish: Option<Address>,
     ) -> Result<Address, UdpError> {
-        let unknown = UdpError::Bind(whimbrel_udp::BindError::Unknown);
-        let own = self.sockets.receives_at(handle).ok_or(unknown)?;
         let way = (own, to.addr);
         if let Some((known, source)) = self.last_route
             && known == way
@@ -268,16 +269,15 @@ impl UdpHost {
                 .ok_or(UdpError::NoSource(to)),
         }
     }
+}
 
-    /// The port from which a socket sends.
-    fn choose_port(&self, handle: UdpHandle, wish: Option<u16>) -> Result<u16, UdpError> {
-        let local = self.sockets.local(handle).ok_or(whimbrel_udp::QueueError::Unknown)?;
-        match (wish, local.port) {
-            (None | Some(0), 0) => Err(UdpError::NoSourcePort),
-            (Some(wish), 0) => Ok(wish),
-            (Some(wish), own) if wish != own => Err(UdpError::NotItsPort { wish, own }),
-            (_, own) => Ok(own),
-        }
+/// The port from which a socket with the port `own` sends.
+const fn choose_port(own: u16, wish: Option<u16>) -> Result<u16, UdpError> {
+    match (wish, own) {
+        (None | Some(0), 0) => Err(UdpError::NoSourcePort),
+        (Some(wish), 0) => Ok(wish),
+        (Some(wish), own) if wish != own => Err(UdpError::NotItsPort { wish, own }),
+        (_, own) => Ok(own),
     }
 }
 
@@ -360,19 +360,10 @@ impl PacketProtocol for UdpHost {
         packet: &RxFrame<'_>,
         arrived: &UdpArrival<'_>,
     ) {
-        let UdpArrival { datagram, each } = arrived;
-        let each = match *each {
-            0 => datagram.data.len().max(1),
-            each => usize::from(each),
+        let delivered = match arrived.each {
+            0 => self.deliver(cx, net, &arrived.datagram),
+            each => self.deliver_each(cx, net, &arrived.datagram, each.into()),
         };
-        // An empty one has no chunk, and is one all the same. A frame counts once: as delivered, if any of
-        // it was.
-        let mut delivered = Err(Undelivered::NoSocket);
-        let (first, behind) = datagram.data.split_at(each.min(datagram.data.len()));
-        for data in core::iter::once(first).chain(behind.chunks(each)) {
-            let this = self.deliver(cx, net, &Arrived { data, ..*datagram });
-            delivered = delivered.or(this);
-        }
         let reason = match delivered {
             Ok(()) => {
                 net.ip.counters.in_delivers += 1;
@@ -418,6 +409,25 @@ impl PacketProtocol for UdpHost {
 
 /// Datagrams that arrived, on their way to a socket.
 impl UdpHost {
+    /// Delivers several datagrams of `each` bytes that came uncut. Together they count once: as delivered, if any was.
+    #[inline(never)]
+    fn deliver_each(
+        &mut self,
+        cx: &Context,
+        net: &Net,
+        all: &Arrived<'_>,
+        each: usize,
+    ) -> Result<(), Undelivered> {
+        // An empty one has no chunk, and is one all the same.
+        let (first, behind) = all.data.split_at(each.min(all.data.len()));
+        let mut delivered = Err(Undelivered::NoSocket);
+        for data in core::iter::once(first).chain(behind.chunks(each)) {
+            let this = self.deliver(cx, net, &Arrived { data, ..*all });
+            delivered = delivered.or(this);
+        }
+        delivered
+    }
+
     fn deliver(
         &mut self,
         cx: &Context,
@@ -462,14 +472,35 @@ impl UdpHost {
 impl UdpHost {
     /// The next datagram, or the next fragment of one, or several that the device cuts.
     fn write(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
-        let now = cx.now;
+        if !self.leaving.is_empty() {
+            return self.write_rest(cx, net, tx);
+        }
+        let Some(out) = self.sockets.next_out() else { return false };
+        self.write_next(cx, net, out, tx)
+    }
+
+    /// The next fragment of a datagram, or more of several.
+    #[inline(never)]
+    fn write_rest(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
         if let Some(mut rest) = self.leaving.fragments.take() {
-            let written = net.ip.write_datagram(&mut rest, now, tx);
+            let written = net.ip.write_datagram(&mut rest, cx.now, tx);
             self.leaving.fragments = (!rest.is_done()).then_some(rest);
             return written;
         }
-        let next = self.leaving.segments.take().or_else(|| self.sockets.next_out());
-        let Some(mut out) = next else { return false };
+        let Some(out) = self.leaving.segments.take() else { return false };
+        self.write_next(cx, net, out, tx)
+    }
+
+    /// A datagram, or as many of several as leave in one frame.
+    #[inline]
+    fn write_next(
+        &mut self,
+        cx: &Context,
+        net: &mut Net,
+        mut out: OutgoingDatagram,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let now = cx.now;
         if out.segment > 0 {
             let len = net.ip.udp_at_once(now, &out).min(out.data.len());
             let data = out.data.split_to(len);
@@ -497,7 +528,7 @@ impl UdpHost {
             return net.ip.write_udp(now, out, usual_hop_limit, tx);
         }
         self.leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));
-        self.write(cx, net, tx)
+        self.write_rest(cx, net, tx)
     }
 }
 
@@ -523,5 +554,7 @@ impl UdpTransmit {
     }
 }
 
+/// There is no such socket.
+const UNKNOWN: UdpError = UdpError::Bind(whimbrel_udp::BindError::Unknown);
 /// Datagrams that leave before the connections have a turn: half of a usual batch.
 const A_TURN: usize = 32;

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use whimbrel_base::{PortRange, ReservedPorts, Secrets, Slab};
+use whimbrel_base::{PortRange, ReservedPorts, Secrets, Slab, cold_path};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Counters;
@@ -293,6 +293,7 @@ impl Sockets {
 /// The application's side.
 impl Sockets {
     /// Takes the oldest received datagram.
+    #[inline]
     pub fn recv(&mut self, handle: UdpHandle) -> Option<Received> {
         let socket = self.sockets.get_mut_of(handle.index, handle.generation)?;
         let before = socket.received.held();
@@ -313,6 +314,7 @@ impl Sockets {
 
     /// Queues a datagram to be sent, if the socket has room for it. If not, an event follows when
     /// it has.
+    #[inline]
     pub fn queue(
         &mut self,
         handle: UdpHandle,
@@ -322,6 +324,7 @@ impl Sockets {
         let socket = self.sockets.get_mut_of(handle.index, handle.generation);
         let socket = socket.ok_or(QueueError::Unknown)?;
         if socket.unsent >= socket.most_unsent {
+            cold_path();
             socket.awaits_room = true;
             self.counters.sndbuf_errors += 1;
             return Err(QueueError::Full { most: socket.most_unsent });
@@ -381,6 +384,7 @@ impl Sockets {
 impl Sockets {
     /// Takes the next datagram to be sent. This makes room in the send buffer of its socket, which
     /// gets an event once half of the buffer is free, if it waits for that.
+    #[inline]
     pub fn next_out(&mut self) -> Option<OutgoingDatagram> {
         let Leaving { of, datagram } = self.out.pop_front()?;
         let bytes = datagram.data.len() + OVERHEAD;
@@ -444,9 +448,11 @@ impl Sockets {
         Some(Endpoint::new(socket.key.local.address(), socket.port))
     }
 
-    /// Returns the local addresses of a socket.
-    pub fn receives_at(&self, handle: UdpHandle) -> Option<Local> {
-        Some(self.socket(handle)?.key.local)
+    /// Returns the ends and options of what a socket sends, where a datagram says nothing else.
+    #[inline]
+    pub fn sender(&self, handle: UdpHandle) -> Option<Sender> {
+        let Socket { key: Key { local, remote }, port, options, .. } = self.socket(handle)?;
+        Some(Sender { local: *local, port: *port, remote: *remote, options: *options })
     }
 
     /// Returns the peer of a connected socket.
@@ -564,10 +570,24 @@ impl Sockets {
         checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
     }
 
+    #[inline]
     fn socket(&self, handle: UdpHandle) -> Option<&Socket> {
         let current = self.sockets.generation(handle.index) == handle.generation;
         self.sockets.get(handle.index).filter(|_| current)
     }
+}
+
+/// Ends and options of what a socket sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sender {
+    /// Local addresses.
+    pub local: Local,
+    /// Local port; 0 stands for all ports.
+    pub port: u16,
+    /// Peer, if the socket is connected.
+    pub remote: Option<Endpoint>,
+    /// Options of its packets.
+    pub options: SendOptions,
 }
 
 /// Endpoints of a socket.

@@ -6,8 +6,12 @@
 //! sums of the headers cost one addition a word. All other or faulty packets are left to
 //! [`Ipv4Header`](crate::Ipv4Header) and [`TcpHeader`](crate::TcpHeader).
 
+mod datagram;
+
 use crate::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
 use crate::{Address, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass, WindowScale};
+
+pub use datagram::{PlainDatagram, PlainDatagramHeaders};
 
 /// A plain segment that arrived: its lengths fit, and its checksums are right.
 #[derive(Clone, Copy, Debug)]
@@ -260,6 +264,13 @@ impl PlainHeaders {
 /// Returns the words of both headers, in memory order.
 #[inline(always)]
 fn words(head: &[u8; HEADS]) -> [u32; HEADS / 4] {
+    read_words(head)
+}
+
+/// Returns the words of headers, in memory order.
+#[inline(always)]
+fn read_words<const BYTES: usize, const WORDS: usize>(head: &[u8; BYTES]) -> [u32; WORDS] {
+    const { assert!(BYTES == 4 * WORDS) };
     let (words, _) = head.as_chunks::<4>();
     // No word is missing, which the compiler sees.
     core::array::from_fn(|at| words.get(at).map_or(0, |word| u32::from_ne_bytes(*word)))

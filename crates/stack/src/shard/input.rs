@@ -106,6 +106,10 @@ impl Shard {
         burst: &mut Vec<FoundSegment<'a>>,
         whole: &mut Vec<Vec<u8>>,
     ) -> bool {
+        if let Some((packet, arrived)) = self.net.read_plain_datagram(frame) {
+            self.packets.udp.on_packet(&mut self.cx, &mut self.net, &packet, &arrived);
+            return false;
+        }
         let Some(arrival) = self.read_frame(frame, whole) else { return false };
         burst.push(FoundSegment::new(&self.tcp.records, arrival));
         true

@@ -3,12 +3,13 @@
 use whimbrel_base::packet::{Payload, RxChecksum, SegMeta};
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::RxSegment;
-use whimbrel_wire::plain::{Checksum, PlainSegment};
+use whimbrel_udp::Arrived;
+use whimbrel_wire::plain::{Checksum, PlainDatagram, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
-use whimbrel_wire::{Address, Ecn, IpHeader, Protocol, Sum, TrafficClass};
+use whimbrel_wire::{Address, Ecn, Endpoint, IpHeader, Protocol, Sum, TrafficClass};
 
 use super::addresses::is_link_local;
-use super::arrival::{Arrival, Input, RefusalReply, Refused};
+use super::arrival::{Arrival, Input, RefusalReply, Refused, UdpArrival};
 use super::udp::read_datagram;
 use super::{Abandoned, FlowKey, FrameDrop, IpLayer, Origin};
 use crate::RxFrame;
@@ -22,11 +23,7 @@ impl IpLayer {
         packet: &'a [u8],
         known: RxChecksum,
     ) -> Option<(FlowKey, PlainSegment<'a>)> {
-        let checksum = match known {
-            RxChecksum::Unknown => Checksum::Verify,
-            RxChecksum::Verified | RxChecksum::Partial => Checksum::Trust,
-        };
-        let segment = PlainSegment::read(packet, checksum)?;
+        let segment = PlainSegment::read(packet, left_to_verify(known))?;
         let (remote, (remote_port, local_port)) = (segment.src(), segment.ports());
         if remote_port == 0 || local_port == 0 || self.may_be_martian(&remote) {
             cold_path();
@@ -34,6 +31,27 @@ impl IpLayer {
         }
         let local_index = self.addresses.index_of_v4(segment.dst().v4_bytes())?;
         Some((FlowKey { remote, remote_port, local_port, local_index }, segment))
+    }
+
+    /// Reads what nearly every datagram is: plain, from somewhere and for this host. `None` as of
+    /// [`IpLayer::read_plain`].
+    #[inline(always)]
+    pub(crate) fn read_plain_datagram<'a>(
+        &self,
+        packet: &'a [u8],
+        meta: &SegMeta,
+    ) -> Option<UdpArrival<'a>> {
+        let datagram = PlainDatagram::read(packet, left_to_verify(meta.checksum))?;
+        let ((src, dst), (src_port, dst_port)) = (datagram.addresses(), datagram.ports());
+        if self.may_be_martian(&src) || self.addresses.index_of_v4(dst.v4_bytes()).is_none() {
+            cold_path();
+            return None;
+        }
+        let (class, hop_limit) = datagram.class_and_hop_limit();
+        let (data, dont_fragment) = (datagram.data, datagram.has_dont_fragment());
+        let (from, to) = (Endpoint::new(src, src_port), Endpoint::new(dst, dst_port));
+        let datagram = Arrived { from, to, data, class, hop_limit, dont_fragment };
+        Some(UdpArrival { datagram, each: meta.gso_size })
     }
 
     /// True if the sender's address, of IPv4, may be one that no host sends from: of what
@@ -202,6 +220,14 @@ fn lacks_headers(ip: &IpHeader) -> bool {
         _ => 0,
     };
     first && !ip.src.is_v4() && ip.payload_len < least
+}
+
+/// Returns what is left to be verified of a checksum of which the device knows this.
+const fn left_to_verify(known: RxChecksum) -> Checksum {
+    match known {
+        RxChecksum::Unknown => Checksum::Verify,
+        RxChecksum::Verified | RxChecksum::Partial => Checksum::Trust,
+    }
 }
 
 fn read_segment<'a>(

@@ -1,7 +1,7 @@
 //! Headers in front of what leaves.
 
-use whimbrel_base::{Instant, cold_path};
 use whimbrel_base::packet::{TxChecksum, TxSegment};
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{Connection, Marking, OutgoingSegment};
 use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};

@@ -204,14 +204,29 @@ impl IpLayer {
     /// The largest packet that the path to `remote` carries, as datagrams are to know it: what was
     /// found out by segments holds for them, and not the other way round. A forged error about a
     /// segment has to quote what is in flight (RFC 5927); of a datagram that is not remembered.
+    #[inline]
     pub(crate) fn datagram_mtu(&self, now: Instant, remote: &Address) -> u16 {
+        let knows_none = self.path_mtus.is_empty() && self.datagram_mtus.is_empty();
+        if knows_none && !self.routes.has_metrics() {
+            return self.capabilities.mtu;
+        }
+        self.known_datagram_mtu(now, remote)
+    }
+
+    #[inline(never)]
+    fn known_datagram_mtu(&self, now: Instant, remote: &Address) -> u16 {
         let known = [&self.path_mtus, &self.datagram_mtus].map(|paths| paths.find(now, remote));
         let route = self.routes.metrics_to(remote).and_then(|metrics| metrics.mtu);
         known.into_iter().flatten().chain(route).fold(self.capabilities.mtu, u16::min)
     }
 
     /// True if the path to `remote` carries less than is believed of one, as datagrams are to know it.
+    #[inline]
     pub(super) fn is_narrow_to_datagrams(&self, now: Instant, remote: &Address) -> bool {
+        // One comparison, as nearly no path does.
+        if self.path_mtus.narrow | self.datagram_mtus.narrow == 0 {
+            return false;
+        }
         [&self.path_mtus, &self.datagram_mtus].iter().any(|paths| paths.has_fragments(now, remote))
     }
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_udp::{Arrived, Fragmenting, OutgoingDatagram};
+use whimbrel_wire::plain::{PlainDatagramHeaders, Text};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, ParseError, Protocol, Sum,
     UdpHeader, UdpView,
@@ -55,6 +56,9 @@ impl IpLayer {
             && self.is_narrow_to_datagrams(now, remote);
         let fragment =
             may_be_cut.then(|| self.whole_fragment(&local, remote, out.segments() as u32));
+        if fragment.is_none() && remote.is_v4() {
+            return self.write_plain_datagram(out, hop_limit, tx);
+        }
         let protocol = Protocol::UDP;
         let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment };
         let at = self.write_ip(&ip, len, tx);
@@ -73,6 +77,38 @@ impl IpLayer {
         tx.checksum = left;
         tx.set_header_len(at + UdpHeader::LEN);
         tx.gso_size = if out.segments() > 1 { out.segment } else { 0 };
+        tx.payload.push(out.data).is_ok()
+    }
+
+    /// Both headers in one pass.
+    fn write_plain_datagram(
+        &mut self,
+        out: OutgoingDatagram,
+        hop_limit: u8,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let headers = PlainDatagramHeaders {
+            src: out.from.addr,
+            dst: out.to.addr,
+            src_port: out.from.port,
+            dst_port: out.to.port,
+            class: out.options.class,
+            hop_limit,
+        };
+        // Of several the device finishes each.
+        let (sum, checksum) = if self.capabilities.tx_checksum {
+            (None, TxChecksum::Partial(UdpHeader::CHECKSUM_OFFSET as u8))
+        } else {
+            (Some(Sum::new().add_bytes(&out.data)), TxChecksum::Done)
+        };
+        let at = self.link_header_len();
+        let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return false };
+        headers.emit(Text { len: out.data.len() as u32, sum }, room);
+        self.counters.out_requests += 1;
+        tx.transport_offset = (at + Ipv4Header::LEN) as u8;
+        tx.gso_size = if out.segments() > 1 { out.segment } else { 0 };
+        tx.checksum = checksum;
+        tx.set_header_len(at + PlainDatagramHeaders::LEN);
         tx.payload.push(out.data).is_ok()
     }
 
