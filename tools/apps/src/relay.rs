@@ -2,7 +2,8 @@
 //!
 //! The near side is the client's, the far side the server's. Each direction holds one piece of at most
 //! [`PIECE`] bytes: while the other side is full, nothing is read, so the sender's window closes. FIN
-//! passes in each direction alone, a reset ends both. Who opens a pair, and how, is the caller's part.
+//! passes in each direction alone, a reset ends both: one of the server's behind what it sent before, for as
+//! long as the client reads that. Who opens a pair, and how, is the caller's part.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use core::ops::AddAssign;
@@ -25,7 +26,7 @@ pub struct Relay<N: Transport, F: Transport> {
     by_far: PlaceTable,
     /// Flows whose turn ended before their data.
     ready: VecDeque<FlowKey>,
-    /// Flows whose far side ended, by the time of the next look whether the near side still sends.
+    /// Flows whose far side ended or failed, by the time of the next look whether anything still passes.
     half_closed: BTreeSet<(Instant, u32)>,
     /// True if a flow whose far side ended may be idle for as long as it will.
     is_patient: bool,
@@ -73,10 +74,10 @@ struct RelayedFlow<N: Transport, F: Transport> {
     up: Direction,
     /// To the near side.
     down: Direction,
-    /// The far side takes no more data: what it sent before is still passed on.
-    far_error: Option<ConnError>,
+    /// The far side failed: what it sent before is still passed on.
+    has_far_failed: bool,
     is_ready: bool,
-    /// The next look at this flow, whose far side ended.
+    /// The next look at this flow, whose far side ended or failed.
     next_look: Option<Instant>,
     /// True if data has passed since the last look.
     has_moved: bool,
@@ -157,7 +158,7 @@ impl<N: Transport, F: Transport> Relay<N, F> {
             far,
             up: Direction::with_first(first),
             down: Direction::default(),
-            far_error: None,
+            has_far_failed: false,
             is_ready: false,
             next_look: None,
             has_moved: false,
@@ -215,12 +216,15 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         else {
             return false;
         };
-        // A connection that failed says so when it is read, behind its last data.
+        if let (TransportEvent::Closed(_, Some(_)), Some(flow)) = (event, self.flows.get_mut(place))
+        {
+            flow.has_far_failed = true;
+        }
         self.drive(sides, place, now);
         true
     }
 
-    /// Continues up to `budget` flows that had more to pass on, and ends those that were abandoned.
+    /// Continues up to `budget` flows that had more to pass on, and ends those that nothing passes any more.
     /// Returns true if more is left.
     pub fn poll(&mut self, mut sides: Sides<'_, N, F>, now: Instant, budget: usize) -> bool {
         for _ in 0..budget.min(self.ready.len()) {
@@ -270,22 +274,17 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         let Some(flow) = self.flows.get_mut(place) else { return };
         let (near, far) = (flow.near, flow.far);
         let before = (flow.up.passed, flow.down.passed);
-        let up = match flow.far_error {
-            None => flow.up.pass(sides.near, near, sides.far, far),
-            Some(_) => Step::Wait,
+        let up = match flow.has_far_failed {
+            false => flow.up.pass(sides.near, near, sides.far, far),
+            true => Step::Wait,
         };
-        if let Step::SinkFailed(error) = up {
-            flow.far_error = Some(error);
-        }
+        flow.has_far_failed |= matches!(up, Step::SinkFailed(_));
         let down = flow.down.pass(sides.far, far, sides.near, near);
         let moved = (flow.up.passed - before.0, flow.down.passed - before.1);
         flow.has_moved |= moved != (0, 0);
         let drained = (self.is_draining && flow.up.has_ended()).then_some(FlowEnd::Finished);
         let end = flow.judge_end(up, down).or(drained);
-        let is_half_closed = flow.down.has_ended() && flow.next_look.is_none() && !self.is_patient;
-        if is_half_closed {
-            flow.next_look = Some(now + HALF_CLOSED);
-        }
+        let next_look = flow.next_look(now, self.is_patient);
         let is_ready = (up == Step::More || down == Step::More) && !flow.is_ready;
         flow.is_ready |= is_ready;
         self.statistics.bytes_up += moved.0;
@@ -298,12 +297,22 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         if is_ready {
             self.ready.push_back(key);
         }
-        if is_half_closed {
-            self.half_closed.insert((now + HALF_CLOSED, place));
-        }
+        self.look_again_at(place, next_look);
     }
 
-    /// Ends half-closed flows that passed nothing since the last look.
+    /// Puts off the next look at a flow, or sets it earlier.
+    fn look_again_at(&mut self, place: u32, at: Option<Instant>) {
+        let Some(flow) = self.flows.get_mut(place) else { return };
+        if at == flow.next_look {
+            return;
+        }
+        if let Some(before) = core::mem::replace(&mut flow.next_look, at) {
+            self.half_closed.remove(&(before, place));
+        }
+        self.half_closed.extend(at.map(|at| (at, place)));
+    }
+
+    /// Ends flows that passed nothing since the last look, and whose far side ended or failed.
     fn end_abandoned(&mut self, mut sides: Sides<'_, N, F>, now: Instant, budget: usize) {
         for _ in 0..budget {
             let Some((due, place)) = self.half_closed.first().copied() else { break };
@@ -312,12 +321,12 @@ impl<N: Transport, F: Transport> Relay<N, F> {
             }
             let Some(flow) = self.flows.get_mut(place) else { break };
             if !core::mem::take(&mut flow.has_moved) {
-                self.end(sides.again(), place, FlowEnd::Abandoned);
+                let end = if flow.has_far_failed { FlowEnd::FarFailed } else { FlowEnd::Abandoned };
+                self.end(sides.again(), place, end);
                 continue;
             }
-            flow.next_look = Some(now + HALF_CLOSED);
-            self.half_closed.remove(&(due, place));
-            self.half_closed.insert((now + HALF_CLOSED, place));
+            let pause = if flow.has_far_failed { FAR_FAILED } else { HALF_CLOSED };
+            self.look_again_at(place, Some(now + pause));
         }
     }
 
@@ -365,12 +374,22 @@ impl<N: Transport, F: Transport> RelayedFlow<N, F> {
         if matches!(down, Step::SourceFailed(_)) {
             return Some(FlowEnd::FarFailed);
         }
-        if self.far_error.is_some() {
+        if self.has_far_failed {
             // All that it sent before it failed has arrived here.
             let is_passed = down != Step::More && !self.down.is_held();
             return is_passed.then_some(FlowEnd::FarFailed);
         }
         (self.up.has_ended() && self.down.has_ended()).then_some(FlowEnd::Finished)
+    }
+
+    /// When to look whether anything still passes, if the far side ended or failed.
+    fn next_look(&self, now: Instant, is_patient: bool) -> Option<Instant> {
+        let soon = now + FAR_FAILED;
+        match self.next_look {
+            next if self.has_far_failed => Some(next.map_or(soon, |next| next.min(soon))),
+            None if self.down.has_ended() && !is_patient => Some(now + HALF_CLOSED),
+            next => next,
+        }
     }
 }
 
@@ -404,6 +423,9 @@ pub const PIECE: usize = 256 << 10;
 /// Time without data after which a flow ends whose server has ended. A server that closed a connection
 /// for good cannot be told from one that only sends no more, and would keep no socket either.
 pub const HALF_CLOSED: Duration = Duration::from_secs(60);
+/// Time without data after which a flow ends whose server has failed, if its client does not read what the
+/// server sent before: a client that only sends learns of the reset.
+pub const FAR_FAILED: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests;

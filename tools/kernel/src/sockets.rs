@@ -74,6 +74,8 @@ pub enum KernelEvent {
     Writable(SocketId),
     /// A connection opened here failed.
     Failed(SocketId, io::Error),
+    /// An open connection failed, as by a reset: what came before can still be read, and then the error.
+    Broken(SocketId),
 }
 
 /// Result of a read.
@@ -386,6 +388,9 @@ impl KernelSockets {
             }
             if readiness.writable {
                 ready.push_back(KernelEvent::Writable(id));
+            }
+            if readiness.failed {
+                ready.push_back(KernelEvent::Broken(id));
             }
         })
     }

@@ -3,7 +3,7 @@ use alloc::vec;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 
-use super::{HALF_CLOSED, PIECE, Pair, Relay, RelayStatistics, Sides};
+use super::{FAR_FAILED, HALF_CLOSED, PIECE, Pair, Relay, RelayStatistics, Sides};
 use crate::test_transport::{Fate, TestTransport};
 use crate::transport::{ConnError, Reading, TransportEvent};
 
@@ -132,6 +132,39 @@ fn reset_of_either_side_resets_other() {
     }
     let RelayStatistics { near_failed, far_failed, .. } = world.statistics();
     assert_eq!((near_failed, far_failed), (2, 1));
+    world.assert_empty();
+}
+
+/// Neither reads: the server's data waits for the client, and the client's for the server, who resets.
+#[test]
+fn reset_passes_to_clients_that_do_not_read() {
+    let mut world = World::of(2);
+    world.relay = Relay::default().with_patience();
+    for id in 0..2 {
+        let sides = Sides { near: &mut world.near, far: &mut world.far };
+        world.relay.join(sides, Pair { near: id, far: id, first: Bytes::new() }, world.now);
+        world.near.at(id).room = 10;
+        world.far.at(id).room = 0;
+        world.far.says(id, [data(100), data(100), Reading::Failed(ConnError::Reset)]);
+        world.on_far(&TransportEvent::Readable(id));
+        world.near.says(id, [data(100)]);
+        world.on_near(&TransportEvent::Readable(id));
+        world.on_far(&TransportEvent::Closed(id, Some(ConnError::Reset)));
+        assert_eq!(world.near.fate(id), Fate::Open, "it may read on");
+    }
+    for _ in 0..3 {
+        world.now = world.relay.next_deadline().expect("a look is due");
+        world.near.at(0).room = 50;
+        world.on_near(&TransportEvent::Writable(0));
+        world.poll();
+    }
+    assert!(world.now <= Instant::ZERO + 3 * FAR_FAILED);
+    assert_eq!((world.near.fate(0), world.near.fate(1)), (Fate::Open, Fate::Aborted));
+    world.near.at(0).room = 1000;
+    world.on_near(&TransportEvent::Writable(0));
+    assert_eq!((world.near.heard(0).len(), world.near.heard(1).len()), (200, 10));
+    assert_eq!((world.near.fate(0), world.far.fate(0)), (Fate::Aborted, Fate::Aborted));
+    assert_eq!((world.statistics().far_failed, world.statistics().bytes_up), (2, 0));
     world.assert_empty();
 }
 

@@ -162,13 +162,19 @@ impl Transport for KernelNet {
     }
 
     fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
-        self.poll_kernel_event().map(|event| match event {
-            KernelEvent::Accepted(listener) => TransportEvent::Accepted(listener),
-            KernelEvent::Connected(id) => TransportEvent::Connected(id),
-            KernelEvent::Readable(id) => TransportEvent::Readable(id),
-            KernelEvent::Writable(id) => TransportEvent::Writable(id),
-            KernelEvent::Failed(id, error) => TransportEvent::Closed(id, Some(conn_error(&error))),
-        })
+        loop {
+            return Some(match self.poll_kernel_event()? {
+                KernelEvent::Accepted(listener) => TransportEvent::Accepted(listener),
+                KernelEvent::Connected(id) => TransportEvent::Connected(id),
+                KernelEvent::Readable(id) => TransportEvent::Readable(id),
+                KernelEvent::Writable(id) => TransportEvent::Writable(id),
+                KernelEvent::Failed(id, error) => {
+                    TransportEvent::Closed(id, Some(conn_error(&error)))
+                }
+                // A read says so, behind the last data.
+                KernelEvent::Broken(_) => continue,
+            });
+        }
     }
 
     fn sender_stats(&self, id: SocketId) -> Option<SenderStats> {

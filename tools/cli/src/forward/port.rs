@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use whimbrel_apps::proxy_header::ProxyVersion;
 use whimbrel_apps::relay::{Pair, Relay, Sides};
-use whimbrel_apps::{Transport, TransportEvent};
+use whimbrel_apps::{ConnError, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port};
+use whimbrel_kernel::sockets::KernelEvent;
 use whimbrel_stack::link::AddressConflict;
 use whimbrel_stack::{Handle, ListenerId, Shard};
 use whimbrel_tcp::conn::KeepAlive;
 
 use super::board::{Board, Counts};
 use super::dialer::{Dialer, Dialled};
-use crate::drive::KernelNet;
+use crate::drive::{KernelNet, conn_error};
 use crate::failure::tell_conflict;
 
 /// Listeners of a shard, connections to the server, and what passes between them.
@@ -152,19 +153,26 @@ impl ForwardPort {
     /// Handles events of the server's connections. Returns true if there are more.
     fn take_far_events(&mut self, shard: &mut Shard, now: Instant) -> bool {
         for _ in 0..BUDGET {
-            let Some(event) = self.net.poll_event() else { return false };
-            let dialled = match event {
-                TransportEvent::Connected(far) => self.dialer.on_far(&mut self.net, far, None, now),
-                TransportEvent::Closed(far, Some(error)) => {
-                    self.dialer.on_far(&mut self.net, far, Some(error), now)
-                }
-                _ => {
-                    let sides = Sides { near: &mut *shard, far: &mut self.net };
-                    self.relay.on_far(sides, &event, now);
+            let Some(event) = self.net.poll_kernel_event() else { return false };
+            let event = match event {
+                KernelEvent::Connected(far) => {
+                    let dialled = self.dialer.on_far(&mut self.net, far, None, now);
+                    self.settle(shard, dialled, now);
                     continue;
                 }
+                KernelEvent::Failed(far, error) => {
+                    let error = Some(conn_error(&error));
+                    let dialled = self.dialer.on_far(&mut self.net, far, error, now);
+                    self.settle(shard, dialled, now);
+                    continue;
+                }
+                KernelEvent::Accepted(_) => continue,
+                KernelEvent::Readable(far) => TransportEvent::Readable(far),
+                KernelEvent::Writable(far) => TransportEvent::Writable(far),
+                KernelEvent::Broken(far) => TransportEvent::Closed(far, Some(ConnError::Reset)),
             };
-            self.settle(shard, dialled, now);
+            let sides = Sides { near: &mut *shard, far: &mut self.net };
+            self.relay.on_far(sides, &event, now);
         }
         true
     }

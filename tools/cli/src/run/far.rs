@@ -159,6 +159,9 @@ impl FarNet for KernelNet {
             KernelEvent::Readable(far) => FarEvent::Readable(far),
             KernelEvent::Writable(far) => FarEvent::Writable(far),
             KernelEvent::Failed(far, error) => FarEvent::Closed(far, Some(error)),
+            KernelEvent::Broken(far) => {
+                FarEvent::Closed(far, Some(io::ErrorKind::ConnectionReset.into()))
+            }
         })
     }
 

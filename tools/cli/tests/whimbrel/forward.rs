@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_that, send, succeed, unbroken};
+use crate::stalls;
 
 const WIRE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 /// As long as a release takes; a debug build is for errors alone.
@@ -372,4 +373,20 @@ fn syn_flood_reaches_no_server() {
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["flows"]["forwarded"], 4);
     assert!(document["cookies_sent"].as_u64().unwrap() > 0, "{document:#}");
+}
+
+#[test]
+fn unread_flows_cost_nothing_and_lose_nothing() {
+    let Some(net) = Net::with(&stalls::PROGRAMS) else { return };
+    let path = net.folder();
+    let folder = path.to_str().unwrap();
+    let far = stalls::far(&net, "127.0.0.1", folder);
+    let forward = Forward::start(&net, "9", "127.0.0.1:9", &[]);
+    let [program, words @ ..] = stalls::side("near", "10.9.0.2", folder);
+    let near = Running::start(net.command(program).args(words).stdin(Stdio::null()));
+    stalls::watch(&forward.child, far, &net, path);
+    assert!(near.output().status.success());
+    let text = forward.end();
+    let is_said = text.contains("17: 9 finished, 4 reset by clients, 4 reset by the server");
+    assert!(is_said, "{text}");
 }

@@ -109,6 +109,8 @@ mod sim;
 #[cfg(test)]
 mod slow;
 #[cfg(test)]
+mod stalls;
+#[cfg(test)]
 mod told;
 #[cfg(test)]
 mod tour;

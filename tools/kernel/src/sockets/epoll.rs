@@ -22,6 +22,8 @@ pub(super) struct Readiness {
     pub(super) writable: bool,
     /// True if the peer's end, or an error, is behind the data.
     pub(super) ended: bool,
+    /// True if the connection failed.
+    pub(super) failed: bool,
 }
 
 impl Epoll {
@@ -46,6 +48,7 @@ impl Epoll {
             readable: flags.intersects(EventFlags::IN | EventFlags::RDHUP | over),
             writable: flags.intersects(EventFlags::OUT | over),
             ended: flags.intersects(EventFlags::RDHUP | over),
+            failed: flags.contains(EventFlags::ERR),
         };
         ready.iter_mut().map(readiness).for_each(each);
         Ok(())

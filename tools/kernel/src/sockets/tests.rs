@@ -86,7 +86,10 @@ fn what_is_set_holds_before_it_connects() {
 fn an_aborted_connection_is_reset() {
     let mut sockets = KernelSockets::new().unwrap();
     let (near, far) = pair(&mut sockets);
+    sockets.send(near, &mut Bytes::from_static(b"unread")).unwrap();
     sockets.abort(near);
+    next(&mut sockets, |event| matches!(event, KernelEvent::Broken(id) if *id == far));
+    assert_eq!(receive(&mut sockets, far).unwrap().unwrap(), "unread");
     let error = receive(&mut sockets, far).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use rustix::net::sockopt::set_socket_linger;
@@ -12,6 +12,7 @@ use rustix::net::sockopt::set_socket_linger;
 use super::{Machines, NODES, Node};
 use crate::netns::Net;
 use crate::running::{Running, await_that, succeed};
+use crate::stalls;
 
 #[test]
 fn program_loads_every_byte_by_each_kind_of_device() {
@@ -156,4 +157,25 @@ fn curl_takes_as_long_over_a_path_as_bulk() {
     let (curl, bulk) = (text.parse::<f64>().unwrap(), bulk.join().unwrap());
     assert!((curl / bulk - 1.0).abs() < 0.05, "curl took {curl} s, bulk {bulk} s");
     web.end();
+}
+
+#[test]
+fn unread_flows_cost_nothing_and_lose_nothing() {
+    stall(|machines, words| machines.run(Node::Open, words));
+}
+
+/// Runs the near side of flows that neither side reads, by this `run`.
+pub(super) fn stall(run: impl Fn(&Machines, &[&str]) -> Command) {
+    let Some(machines) = Machines::new(&stalls::PROGRAMS) else { return };
+    let path = machines.near.folder();
+    let folder = path.to_str().unwrap();
+    let far = stalls::far(&machines.far, "203.0.113.9", folder);
+    let program = stalls::side("near", "203.0.113.9", folder);
+    let words = [&["--json", "-o", "summary", "--"], &program[..]].concat();
+    let mut relay = Running::start(&mut run(&machines, &words));
+    stalls::watch(&relay, far, &machines.far, path);
+    assert!(relay.wait().success());
+    let flows = &machines.summary()["flows"];
+    let ends = ["opened", "finished", "reset_by_program", "reset_by_servers", "cut"];
+    assert_eq!(ends.map(|end| flows[end].as_u64().unwrap()), [17, 9, 4, 4, 0], "{flows}");
 }

@@ -228,3 +228,8 @@ fn wires_that_carry_nothing_on_are_refused() {
         assert!(code == 2 && crate::running::unbroken(&text).contains(said), "{words}: {text}");
     }
 }
+
+#[test]
+fn unread_flows_cost_nothing_and_lose_nothing() {
+    super::programs::stall(|machines, words| machines.on_wire(Node::Open, words));
+}
