@@ -18,6 +18,7 @@ use crate::running::{Running, Signal, await_that, output, succeed};
 mod datagrams;
 pub(crate) mod programs;
 pub(crate) mod wire;
+mod wire_ipv6;
 
 /// Access of a user to `/dev/net/tun`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -133,7 +133,8 @@ impl WirePings {
         ping.size = u16::try_from(echo.data.len()).unwrap_or(u16::MAX);
         ping.hop_limit = Some(echo.hop_limit);
         ping.timeout = PATIENCE;
-        ping.fragmenting = match echo.dont_fragment {
+        // The stack is the source of the packet, which may cut it in IPv6 (RFC 8200 4.5).
+        ping.fragmenting = match outside.is_v4() && echo.dont_fragment {
             true => Fragmenting::Refused,
             false => Fragmenting::Allowed,
         };
