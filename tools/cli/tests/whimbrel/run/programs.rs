@@ -3,15 +3,16 @@
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use rustix::net::sockopt::set_socket_linger;
 
 use super::{Machines, NODES, Node};
 use crate::netns::Net;
-use crate::running::{Running, await_that, succeed};
+use crate::running::{Running, await_that, output, succeed, unbroken};
 use crate::stalls;
 
 #[test]
@@ -178,4 +179,56 @@ pub(super) fn stall(run: impl Fn(&Machines, &[&str]) -> Command) {
     let flows = &machines.summary()["flows"];
     let ends = ["opened", "finished", "reset_by_program", "reset_by_servers", "cut"];
     assert_eq!(ends.map(|end| flows[end].as_u64().unwrap()), [17, 9, 4, 4, 0], "{flows}");
+}
+
+#[test]
+fn mapped_root_is_the_user_outside() {
+    let Some(machines) = Machines::new(&[]) else { return };
+    let web = machines.web(1000);
+    let folder = machines.near.folder();
+    let theirs = folder.join("theirs");
+    let script = "id -u; id -g; stat -c %u:%g theirs; chown 0:0 theirs; \
+                  curl -sS -o got http://203.0.113.9/file; stat -c %u:%g:%s got; \
+                  mount -t tmpfs none /mnt && touch /mnt/x && stat -c %u /mnt/x";
+    let program = ["sh", "-c", script];
+    let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let on_wire = ["-w", "packet:near,addr=203.0.113.2/24"];
+    for node in NODES {
+        for (user, id, options) in [(user, 65534, &[][..]), ("env", 0, &on_wire)] {
+            fs::write(&theirs, []).unwrap();
+            std::os::unix::fs::chown(&theirs, Some(id), Some(id)).unwrap();
+            let words = [&["--quiet", "--map-root"], options, &["--"], &program].concat();
+            let Output { status, stdout, stderr } =
+                output(&mut machines.run_as(user, node, &words));
+            let (text, errors) =
+                (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+            assert!(status.success() && errors.is_empty(), "{node:?} {id}: {errors}");
+            assert_eq!(text, "0\n0\n0:0\n0:0:1000\n0\n", "{node:?} {id}");
+            for name in ["theirs", "got"] {
+                let file = fs::metadata(folder.join(name)).unwrap();
+                assert_eq!((file.uid(), file.gid()), (id, id), "{node:?} {name}");
+                fs::remove_file(folder.join(name)).unwrap();
+            }
+        }
+    }
+    web.end();
+}
+
+/// A user namespace has its own limit of others, which the kernel enforces as if it were the machine's.
+#[test]
+fn missing_user_namespaces_are_told() {
+    let Some(machines) = Machines::new(&[]) else { return };
+    let none = "setpriv --reuid=65534 --regid=65534 --clear-groups unshare -Ur sh -c \
+                'echo 0 >/proc/sys/user/max_user_namespaces; exec \"$@\"' sh";
+    for options in [&[][..], &["--map-root"]] {
+        let words = [options, &["--", "touch", "ran"]].concat();
+        let Output { status, stdout, stderr } =
+            output(&mut machines.run_as(none, Node::Open, &words));
+        let text = unbroken(&String::from_utf8_lossy(&[stdout, stderr].concat()));
+        assert_eq!(status.code(), Some(4), "{options:?}: {text}");
+        for said in ["a namespace of the program's own was refused", "user-namespaces"] {
+            assert!(text.contains(said), "{options:?}: {text}");
+        }
+        assert!(!machines.near.folder().join("ran").exists(), "{options:?}");
+    }
 }
