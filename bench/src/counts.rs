@@ -1,6 +1,7 @@
 //! Cost of each part of a short connection, in instructions, compared with its recorded cost; of each
 //! packet of a hostile stream, and of each piece of text ([`Case`]), compared with its limit; and of
-//! each acknowledgment and time-out with much in flight (`in-flight`), compared with little.
+//! each acknowledgment and time-out with much in flight (`in-flight`), compared with little; and of a short
+//! connection of a stack that an operator may look into (`operated`), compared with one that no operator can.
 //!
 //! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
 //! Instructions do not depend on what else the machine does, nor on who built the program where, so that
@@ -34,8 +35,13 @@ pub(crate) fn compare() -> Result<(), Failure> {
         }
     }
     dearer += judge("together", [now, before], WHOLE_PERCENT);
-    dearer +=
-        judge_datagrams()? + judge_streams()? + judge_pieces()? + judge_bulk()? + judge_growths()?;
+    dearer += judge_datagrams()? + judge_streams()? + judge_pieces()?;
+    // What follows leaves a processor idle.
+    let programs = thread::spawn(|| Ok([build("in-flight")?, build("operated")?]));
+    dearer += judge_bulk()?;
+    let programs: Result<_, Failure> = programs.join().expect("it does not panic");
+    let [in_flight, operated] = programs?;
+    dearer += judge_growths(&in_flight)? + judge_operated(&operated)?;
     if dearer > 0 { Err(format!("{dearer} became dearer than they may").into()) } else { Ok(()) }
 }
 
@@ -134,18 +140,37 @@ fn judge_bulk() -> Result<u32, Failure> {
 
 /// Measures an acknowledgment or a time-out with much in flight against one with little; returns the
 /// number above the limit.
-fn judge_growths() -> Result<u32, Failure> {
+fn judge_growths(program: &Path) -> Result<u32, Failure> {
     let mut dearer = 0;
-    let program = build("in-flight")?;
     println!("{:<26}{:>14}{:>14}", "much in flight", "each", "at most");
     for (few, many, most_percent) in GROWTHS {
-        let of = |name| Ok(collect_of(&program, &[name, &EVENTS.to_string()])?.0 / EVENTS);
+        let of = |name| Ok(collect_of(program, &[name, &EVENTS.to_string()])?.0 / EVENTS);
         let [before, after]: [Result<u64, Failure>; 2] = [of(few), of(many)];
         let (before, after) = (before?, after?);
         let most = before * most_percent / 100;
         println!("{few:<26}{before:>14}");
         println!("{many:<26}{after:>14}{most:>14}");
         dearer += u32::from(after > most);
+    }
+    Ok(dearer)
+}
+
+/// Measures a short connection while the server's stack can be looked into against one while it cannot; returns the
+/// number above the limit.
+fn judge_operated(program: &Path) -> Result<u32, Failure> {
+    let each = side_by_side(&OPERATED, |(name, _)| {
+        let (instructions, said) = collect_of(program, &[name])?;
+        let connections = said.trim().parse::<u64>()?;
+        // To the nearest: what was asked before leaves a fraction.
+        Ok((instructions + connections / 2) / connections)
+    })?;
+    let [off, ..] = each.as_slice() else { return Err("nothing was counted".into()) };
+    let mut dearer = 0;
+    println!("{:<12}{:>14}{:>10}{:>14}", "operated", "a connection", "more", "at most");
+    for ((name, most), now) in OPERATED.iter().zip(&each) {
+        let more = now.cast_signed() - off.cast_signed();
+        println!("{name:<12}{now:>14}{more:>10}{most:>14}");
+        dearer += u32::from(more > *most);
     }
     Ok(dearer)
 }
@@ -229,6 +254,7 @@ fn collect_of(program: &Path, words: &[&str]) -> Result<(u64, String), Failure> 
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=whimbrel_bench::counts::measured*")
         .arg("--toggle-collect=in_flight::measured*")
+        .arg("--toggle-collect=operated::measured*")
         .arg(program)
         .args(words)
         .output()
@@ -266,6 +292,10 @@ const BLESS: &str =
 const WHOLE_PERCENT: f64 = 1.0;
 /// Allowed growth of one part, to which work may have moved from another.
 const PART_PERCENT: f64 = 2.0;
+
+/// Cases of `operated`, the first of which is without any, and the instructions that each may take more than that one.
+const OPERATED: [(&str, i64); 4] =
+    [("off", 0), ("control", 0), ("metrics", 150), ("pcap-ended", 0)];
 
 /// Cases of `in-flight`: little in flight, and much, and hundredths of what the first takes that the second
 /// may take.

@@ -86,8 +86,8 @@ alone: the first of churn's on Whimbrel alone, once; for callgrind.
   --no-options     without timestamps and SACK
 
 counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml;
-and of each packet of hostile streams, of pieces of text in any order, and of each segment of bulk, with
-its page faults, against their bounds.
+and of each packet of hostile streams, of pieces of text in any order, of each segment of bulk, with
+its page faults, and of a connection with control socket and metrics, against their bounds.
 
   --bless          writes them there
 

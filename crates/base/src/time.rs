@@ -81,6 +81,13 @@ impl Instant {
         Micros(if micros > u32::MAX as u64 { u32::MAX } else { micros as u32 })
     }
 
+    /// Returns the nanoseconds since `earlier`: zero if that is later.
+    #[inline]
+    #[must_use]
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// Returns the time from `earlier` to `self`, zero if `earlier` is the later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {

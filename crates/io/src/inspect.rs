@@ -61,6 +61,8 @@ impl Call {
 #[derive(Default, Debug)]
 struct Queue {
     calls: SegQueue<Call>,
+    /// True if there may be calls: a worker reads only this while there are none.
+    has_calls: AtomicBool,
     has_ended: AtomicBool,
 }
 
@@ -85,6 +87,7 @@ impl Inspect for Inspector {
 impl Inspector {
     fn queue(&self, call: Call) {
         self.queue.calls.push(call);
+        self.queue.has_calls.store(true, Ordering::Release);
         self.waker.wake();
         // The worker may have ended between.
         if self.queue.has_ended.load(Ordering::SeqCst) {
@@ -97,12 +100,20 @@ impl Inspections {
     /// True if a call waits.
     #[cfg(target_os = "linux")]
     pub(crate) fn are_waiting(&self) -> bool {
-        !self.queue.calls.is_empty()
+        self.queue.has_calls.load(Ordering::Acquire)
     }
 
     /// Takes the call that has waited longest.
+    #[inline]
     pub(crate) fn next(&self) -> Option<Call> {
-        self.queue.calls.pop()
+        if self.queue.has_calls.load(Ordering::Acquire) { self.queue.next() } else { None }
+    }
+}
+
+impl Default for Inspections {
+    /// Creates those of a worker without callers.
+    fn default() -> Self {
+        Self { queue: Arc::default() }
     }
 }
 
@@ -114,6 +125,20 @@ impl Drop for Inspections {
 }
 
 impl Queue {
+    #[cold]
+    fn next(&self) -> Option<Call> {
+        let call = self.calls.pop();
+        if call.is_some() || !self.has_calls.swap(false, Ordering::AcqRel) {
+            return call;
+        }
+        // A call that was queued before the flag fell is seen now; one queued later raises it again.
+        let late = self.calls.pop();
+        if late.is_some() {
+            self.has_calls.store(true, Ordering::Release);
+        }
+        late
+    }
+
     fn clear(&self) {
         while self.calls.pop().is_some() {}
     }

@@ -93,7 +93,7 @@ pub struct Worker<D, P> {
     spin: Spin,
     tap: Option<Box<Taps>>,
     trace: Option<Box<Trace>>,
-    inspections: Option<Inspections>,
+    inspections: Inspections,
 }
 
 /// Reason why segments wait in the batch.
@@ -151,7 +151,7 @@ impl<D: Device, P: Port> Worker<D, P> {
             spin: Spin::default(),
             tap: None,
             trace: None,
-            inspections: None,
+            inspections: Inspections::default(),
         }
     }
 
@@ -167,9 +167,9 @@ impl<D: Device, P: Port> Worker<D, P> {
         self
     }
 
-    /// Adds calls of other threads on its shard; without them it costs nothing.
+    /// Adds calls of other threads on its shard; while there are none, they cost nothing.
     pub fn with_inspections(mut self, inspections: Option<Inspections>) -> Self {
-        self.inspections = inspections;
+        self.inspections = inspections.unwrap_or_default();
         self
     }
 
@@ -299,7 +299,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// Applies the commands of other threads, and makes one of their calls on the shard.
     fn drain(&mut self, now: Instant) -> Activity {
         let commands = self.port.drain(now, &mut self.shard);
-        match self.inspections.as_ref().and_then(Inspections::next) {
+        match self.inspections.next() {
             None => commands,
             Some(call) => {
                 let medium = self.device.capabilities().medium;

@@ -19,7 +19,8 @@ pub use fast_opens::{FastOpens, Opened};
 pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use latency::{LatencyHistogram, PassiveLatencies};
 pub use listeners::{
-    AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
+    AcceptQueueFull, EndpointInUse, Families, Inheritance, Listener, ListenerId, ListenerStats,
+    Listeners,
 };
 pub use ports::{Destination, NextPort, PortUse, Ports, PortsExhausted, Stamped, Taken};
 pub use syn_cache::{Due, SynCache, SynCacheFull};

@@ -9,7 +9,8 @@ use core::time::Duration;
 pub struct LatencyHistogram {
     /// Times up to each bound, and above the last.
     counts: [u64; LatencyHistogram::BOUNDS.len() + 1],
-    sum: Duration,
+    /// Sum of all times: 584 years of them have room.
+    nanos: u64,
 }
 
 impl LatencyHistogram {
@@ -31,13 +32,29 @@ impl LatencyHistogram {
         Duration::from_secs(1),
     ];
 
-    /// Adds a time.
-    pub fn note(&mut self, time: Duration) {
-        let bucket = Self::BOUNDS.partition_point(|bound| *bound < time);
-        if let Some(count) = self.counts.get_mut(bucket) {
+    /// For each number of bits of a time in nanoseconds: the first bound that may be above it, and its number. No two
+    /// bounds have the same highest bit, so a time is compared with only one of them.
+    const NEXT_BOUND: [(u64, usize); 65] = {
+        let (mut next, mut bits) = ([(u64::MAX, Self::BOUNDS.len()); 65], 0);
+        while bits < next.len() {
+            let mut at = Self::BOUNDS.len();
+            while at > 0 && bits_of(Self::BOUNDS[at - 1].as_nanos() as u64) >= bits {
+                at -= 1;
+                next[bits] = (Self::BOUNDS[at].as_nanos() as u64, at);
+            }
+            bits += 1;
+        }
+        next
+    };
+
+    /// Adds a time in nanoseconds.
+    #[inline]
+    pub fn note(&mut self, nanos: u64) {
+        let (bound, number) = Self::NEXT_BOUND[bits_of(nanos)];
+        if let Some(count) = self.counts.get_mut(number + usize::from(nanos > bound)) {
             *count += 1;
         }
-        self.sum = self.sum.saturating_add(time);
+        self.nanos = self.nanos.wrapping_add(nanos);
     }
 
     /// Returns the number of times in each bucket: up to each of [`LatencyHistogram::BOUNDS`], and above the last.
@@ -47,7 +64,7 @@ impl LatencyHistogram {
 
     /// Returns the sum of all times.
     pub const fn sum(&self) -> Duration {
-        self.sum
+        Duration::from_nanos(self.nanos)
     }
 }
 
@@ -56,8 +73,13 @@ impl AddAssign<&Self> for LatencyHistogram {
         for (own, count) in self.counts.iter_mut().zip(&other.counts) {
             *own += count;
         }
-        self.sum = self.sum.saturating_add(other.sum);
+        self.nanos = self.nanos.wrapping_add(other.nanos);
     }
+}
+
+/// Number of bits up to the highest that is set.
+const fn bits_of(nanos: u64) -> usize {
+    (u64::BITS - nanos.leading_zeros()) as usize
 }
 
 /// Times of connections that peers opened to listeners.
@@ -77,3 +99,6 @@ impl AddAssign<&Self> for PassiveLatencies {
         self.accept_wait += &other.accept_wait;
     }
 }
+
+#[cfg(test)]
+mod tests;

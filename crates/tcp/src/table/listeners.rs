@@ -9,7 +9,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
-use core::time::Duration;
 
 use whimbrel_base::{Instant, Slab};
 use whimbrel_wire::{Address, Endpoint, Family};
@@ -139,7 +138,7 @@ impl Listeners {
         let index = listener.pop_accepted()?;
         let since = listener.waits.pop_front();
         if let (Some(latencies), Some(since)) = (&mut self.latencies, since) {
-            latencies.accept_wait.note(now.since(since));
+            latencies.accept_wait.note(now.nanos_since(since));
         }
         Some(index)
     }
@@ -171,12 +170,15 @@ impl Listeners {
 
     /// Notes that the newest connection of a listener waits from now on, and how long its handshake took, if that
     /// is known and both are timed.
-    pub fn note_opened(&mut self, index: u32, now: Instant, handshake: Option<Duration>) {
+    #[inline]
+    pub fn note_opened(&mut self, index: u32, now: Instant, handshake_millis: Option<u64>) {
         let Some(latencies) = &mut self.latencies else { return };
         if let Some(listener) = self.listeners.get_mut(index).filter(|it| it.state == State::Timed)
         {
             listener.waits.push_back(now);
-            handshake.into_iter().for_each(|time| latencies.handshake.note(time));
+            if let Some(millis) = handshake_millis {
+                latencies.handshake.note(millis * 1_000_000);
+            }
         }
     }
 
@@ -193,8 +195,11 @@ impl Listeners {
         let listener = self.resolve_mut(id);
         let set = |listener: &mut Listener| {
             listener.options = *options;
-            listener.has_default_options = *options == SocketOptions::default();
-            listener.is_plain = listener.has_default_options && listener.state == State::Open;
+            listener.inheritance = match listener.state {
+                _ if *options != SocketOptions::default() => Inheritance::Options,
+                State::Timed => Inheritance::Times,
+                State::Open | State::Closed => Inheritance::Nothing,
+            };
         };
         listener.map(set).is_some()
     }
@@ -321,15 +326,23 @@ pub struct Listener {
     /// When the last SYN cookie was sent.
     cookie_sent: Option<Instant>,
     options: SocketOptions,
-    /// No option was set: its connections begin as the tunables say.
-    has_default_options: bool,
-    /// That, and nothing of its connections is timed.
-    is_plain: bool,
+    inheritance: Inheritance,
     /// Its application is being told that a connection waits.
     telling: bool,
     /// It takes what no other takes, by verdicts.
     is_any: bool,
     fast_open: FastOpenQueue,
+}
+
+/// Kind of what connections have of their listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inheritance {
+    /// Nothing: they begin as the tunables say.
+    Nothing,
+    /// Nothing, but times of them are recorded.
+    Times,
+    /// Its options; their times may be recorded, too.
+    Options,
 }
 
 /// The Fast Open queue of a listener (RFC 7413 4.2).
@@ -364,8 +377,7 @@ impl Listener {
             stats: ListenerStats::default(),
             cookie_sent: None,
             options: SocketOptions::default(),
-            has_default_options: true,
-            is_plain: true,
+            inheritance: Inheritance::Nothing,
             telling: false,
             is_any: false,
             fast_open: FastOpenQueue::default(),
@@ -403,21 +415,23 @@ impl Listener {
         &self.options
     }
 
-    /// True if nothing was set, so that its connections inherit nothing.
+    /// True if no option was set, so that its connections begin as the tunables say.
     pub const fn has_default_options(&self) -> bool {
-        self.has_default_options
+        !matches!(self.inheritance, Inheritance::Options)
     }
 
-    /// True if nothing was set, and no times of its connections are recorded.
-    pub const fn is_plain(&self) -> bool {
-        self.is_plain
+    /// Returns what its connections have of it.
+    pub const fn inheritance(&self) -> Inheritance {
+        self.inheritance
     }
 
     /// Times the connections that wait, those from before from `now` on. One for any destination has no such queue.
     fn begin_timing(&mut self, now: Instant) {
         if self.state == State::Open && !self.is_any {
             self.state = State::Timed;
-            self.is_plain = false;
+            if self.inheritance == Inheritance::Nothing {
+                self.inheritance = Inheritance::Times;
+            }
             self.waits.extend(self.accept_queue.iter().map(|_| now));
         }
     }

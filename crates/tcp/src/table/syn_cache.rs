@@ -12,6 +12,7 @@
 
 use core::time::Duration;
 
+use whimbrel_base::cold_path;
 use whimbrel_base::time::millis;
 use whimbrel_base::{Instant, Key, SipHasher24, Slab, Tick};
 
@@ -108,12 +109,16 @@ impl SynCache {
         Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
     }
 
-    /// Returns the time from the SYN of an entry to its completion now; `None` if it is of a cookie.
-    pub fn handshake_time(&self, entry: &SynEntry, now: Instant) -> Option<Duration> {
-        let before =
-            self.levels.iter().take(entry.retries().into()).map(|it| u64::from(it.time_out));
+    /// Returns the milliseconds from the SYN of an entry to its completion now; `None` if it is of a cookie.
+    #[inline]
+    pub fn handshake_millis(&self, entry: &SynEntry, now: Instant) -> Option<u64> {
         let last = u64::from(entry.millis_since_syn_ack(now)?);
-        Some(Duration::from_millis(before.sum::<u64>() + last))
+        if entry.retries() == 0 {
+            return Some(last);
+        }
+        cold_path();
+        let levels = self.levels.get(..entry.retries().into()).unwrap_or(&self.levels);
+        Some(levels.iter().map(|level| u64::from(level.time_out)).sum::<u64>() + last)
     }
 
     /// The number of there are.
