@@ -16,6 +16,7 @@ use std::thread;
 
 use crate::Failure;
 use crate::bulk::{CASES, Counted, MOST_FAULTS};
+use crate::churn::Options;
 use crate::datagrams::CountedDatagrams;
 use crate::hostile::{PACKETS, STREAMS, Stream};
 use crate::part_run::{BATCH, Part, PartRun, ROUNDS};
@@ -35,6 +36,7 @@ pub(crate) fn compare() -> Result<(), Failure> {
         }
     }
     dearer += judge("together", [now, before], WHOLE_PERCENT);
+    dearer += judge_bare(now)?;
     dearer += judge_datagrams()? + judge_streams()? + judge_pieces()?;
     // What follows leaves a processor idle.
     let programs = thread::spawn(|| Ok([build("in-flight")?, build("operated")?]));
@@ -187,7 +189,7 @@ pub(crate) fn bless() -> Result<(), Failure> {
 }
 
 /// Does the rounds in which `part` is measured: what Callgrind looks at.
-pub(crate) fn run(name: &str) -> Result<(), Failure> {
+pub(crate) fn run(name: &str, options: Option<&str>) -> Result<(), Failure> {
     if let Some(case) = Case::named(name) {
         return case.run();
     }
@@ -199,14 +201,38 @@ pub(crate) fn run(name: &str) -> Result<(), Failure> {
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
     let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;
-    PartRun::new(part)?.run()
+    let options = match options {
+        None => Options::Default,
+        Some(BARE) => Options::Off,
+        Some(other) => return Err(format!("{other}: no options").into()),
+    };
+    PartRun::new(part, options)?.run()
 }
 
 /// Instructions per connection, of each part.
 fn count_parts() -> Result<Vec<u64>, Failure> {
-    side_by_side(&Part::ALL, |(name, part)| {
-        Ok(collect(&["part", name])? / (ROUNDS * part.batches_a_round() * BATCH))
-    })
+    side_by_side(&Part::ALL, |(name, part)| part.instructions(&["part", name]))
+}
+
+/// Compares a short connection without timestamps and SACK with one that has them; returns 1 if it takes as much.
+fn judge_bare(with: u64) -> Result<u32, Failure> {
+    let parts = Part::ALL.iter().filter(|(_, part)| part.is_of_every_connection());
+    let parts: Vec<_> = parts.collect();
+    let counts = side_by_side(&parts, |(name, part)| part.instructions(&["part", name, BARE]))?;
+    let bare: u64 = counts.iter().sum();
+    println!("{:<12}{bare:>14}{with:>14}", "bare");
+    let is_dearer = bare >= with;
+    if is_dearer {
+        println!("bare: without timestamps and SACK it takes less than with them");
+    }
+    Ok(is_dearer.into())
+}
+
+impl Part {
+    /// Instructions of it per connection, where it is measured by a run with these words.
+    fn instructions(self, words: &[&str]) -> Result<u64, Failure> {
+        Ok(collect(words)? / (ROUNDS * self.batches_a_round() * BATCH))
+    }
 }
 
 /// Results of `count` for each of `items`, as many in parallel as there are processors.
@@ -285,6 +311,8 @@ fn read(text: &str) -> Result<BTreeMap<&str, u64>, Failure> {
         .collect()
 }
 
+/// Names a run without timestamps and SACK.
+const BARE: &str = "bare";
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
 const BLESS: &str =
     "bless it by: cargo run --release --manifest-path bench/Cargo.toml -- counts --bless";

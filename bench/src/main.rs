@@ -39,7 +39,7 @@ usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--
        whimbrel-bench peak
        whimbrel-bench alone [--connections N] [--at-a-time N] [--waiting N] [--no-options]
        whimbrel-bench counts [--bless]
-       whimbrel-bench part NAME
+       whimbrel-bench part NAME [bare]
        whimbrel-bench stream NAME
        whimbrel-bench peer PEER CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB
 
@@ -213,8 +213,8 @@ fn stream(words: &[String]) -> Result<(), Failure> {
 }
 
 fn part(words: &[String]) -> Result<(), Failure> {
-    let [name] = words else { return Err(USAGE.into()) };
-    counts::run(name)
+    let [name, options @ ..] = words else { return Err(USAGE.into()) };
+    counts::run(name, options.first().map(String::as_str))
 }
 
 /// A program of its own, so that nothing that is counted here changes with it.

@@ -80,8 +80,7 @@ struct Batch {
 }
 
 impl PartRun {
-    pub(crate) fn new(part: Part) -> Result<Self, Failure> {
-        let options = Options::Default;
+    pub(crate) fn new(part: Part, options: Options) -> Result<Self, Failure> {
         let work = Work { connections: 1, at_a_time: AT_A_TIME, waiting: 0, options, ports: PORTS };
         let mut server = shard(vec![address(SERVER)], MSL, &work)?;
         Ok(Self {
