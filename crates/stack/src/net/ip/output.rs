@@ -163,10 +163,6 @@ impl IpLayer {
     #[inline(never)]
     fn write_rare(&mut self, out: RareOut, tx: &mut TxSegment) -> bool {
         let RareOut { key, outgoing, mut marking, order } = out;
-        if let Some(options) = outgoing.plain_opening(order).filter(|_| key.remote.is_v4()) {
-            let out = SegmentOut::of_flow(&key, &outgoing, marking, order);
-            return self.write_plain(&out, PlainOptions::Opening(options), tx);
-        }
         marking.class = marking.class.with_ecn(outgoing.ecn());
         let header = &outgoing.header(key.local_port, key.remote_port);
         let (local_index, remote) = (key.local_index, &key.remote);
