@@ -275,11 +275,11 @@ impl<N: Transport, F: Transport> Relay<N, F> {
         let (near, far) = (flow.near, flow.far);
         let before = (flow.up.passed, flow.down.passed);
         let up = match flow.has_far_failed {
-            false => flow.up.pass(sides.near, near, sides.far, far),
+            false => flow.up.pass(sides.near, near, sides.far, far, &flow.down),
             true => Step::Wait,
         };
         flow.has_far_failed |= matches!(up, Step::SinkFailed(_));
-        let down = flow.down.pass(sides.far, far, sides.near, near);
+        let down = flow.down.pass(sides.far, far, sides.near, near, &flow.up);
         let moved = (flow.up.passed - before.0, flow.down.passed - before.1);
         flow.has_moved |= moved != (0, 0);
         let drained = (self.is_draining && flow.up.has_ended()).then_some(FlowEnd::Finished);

@@ -267,9 +267,11 @@ impl KernelSockets {
         let mut sent = 0;
         while !data.is_empty() {
             match self.socket(id)?.write(data) {
+                // epoll(7): a stream socket that takes less than was offered is full.
                 Ok(count) => {
+                    sent = count;
                     data.advance(count);
-                    sent += count;
+                    break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -372,7 +374,8 @@ impl KernelSockets {
             entry.ended |= readiness.ended;
             if entry.opening && readiness.writable {
                 entry.opening = false;
-                let error = entry.socket.as_ref().and_then(|socket| socket.take_error().ok()?);
+                let socket = entry.socket.as_ref().filter(|_| readiness.failed);
+                let error = socket.and_then(|socket| socket.take_error().ok()?);
                 let open = error.is_none();
                 ready.push_back(match error {
                     Some(error) => KernelEvent::Failed(id, error),
@@ -416,7 +419,8 @@ impl KernelSockets {
         }
         entry.socket = Some(socket);
         (entry.opening, entry.active) = (opening, opening);
-        (entry.readable, entry.ended) = (true, false);
+        // What comes to one that opens is reported.
+        (entry.readable, entry.ended) = (!opening, false);
         Ok(SocketId { index, generation: entry.generation })
     }
 

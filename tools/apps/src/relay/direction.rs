@@ -57,13 +57,15 @@ impl Direction {
         !self.held.is_empty()
     }
 
-    /// Passes on up to [`TURN`] bytes.
+    /// Passes on up to [`TURN`] bytes. If the other direction has ended before, FIN is left to the caller,
+    /// which closes both connections.
     pub(super) fn pass<S: Transport, D: Transport>(
         &mut self,
         source: &mut S,
         from: S::Id,
         sink: &mut D,
         to: D::Id,
+        other: &Self,
     ) -> Step {
         let mut turn = 0;
         loop {
@@ -83,7 +85,9 @@ impl Direction {
             match self.end {
                 End::Open => {}
                 End::Read => {
-                    sink.shutdown(to);
+                    if !other.has_ended() {
+                        sink.shutdown(to);
+                    }
                     self.end = End::Passed;
                     return Step::Ended;
                 }

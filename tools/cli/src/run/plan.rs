@@ -159,7 +159,7 @@ impl RunPlan {
 /// The rules of the stack inside, and the wire outside with those of the stack there, which are then the
 /// typed ones.
 fn stacks(arguments: &Arguments) -> Result<(Tunables, Option<WirePlan>), Failure> {
-    let Arguments { wire, rules, routes, host_loopback, .. } = arguments;
+    let Arguments { wire, rules, routes, host_loopback, link, .. } = arguments;
     let mut inside = rules.rules(&[])?;
     let wire = match wire {
         None => {
@@ -185,6 +185,10 @@ fn stacks(arguments: &Arguments) -> Result<(Tunables, Option<WirePlan>), Failure
     if is_unset(&inside, DIALS.0) {
         inside.tunables.max_dials_per_destination = DIALS.1;
     }
+    if link.is_none() && is_unset(&inside, SEND_BUFFER.0) {
+        let initial = inside.tunables.send_buffer;
+        inside.tunables.send_buffer_max = SEND_BUFFER.1.max(initial);
+    }
     Ok((inside.tunables, wire))
 }
 
@@ -197,3 +201,6 @@ fn is_unset(rules: &Rules, name: &str) -> bool {
 const ICMP_UNREACHABLE: &str = "icmp.unreachable";
 /// Undecided dials to one address and port that a shard holds, unless the user sets it: as many as to all.
 const DIALS: (&str, u16) = ("max_dials_per_destination", 4096);
+/// Data on its way to the program at most, bytes, unless the user sets it or a path is long: the program
+/// acknowledges within microseconds, and more leaves the processor's cache before it is read.
+const SEND_BUFFER: (&str, u32) = ("buffers.send.max", 1 << 20);

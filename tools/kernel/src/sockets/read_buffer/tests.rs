@@ -29,9 +29,13 @@ fn long_read_shares_buffer_until_it_is_held() {
     drop(first);
     let second = buffer.read(&mut text).unwrap();
     assert_eq!(second.as_ptr(), place, "no other memory");
-    let copied = buffer.read(io::repeat(9)).unwrap();
-    assert_ne!(copied.as_ptr(), place);
-    assert!(second.iter().all(|byte| *byte == 7) && copied.iter().all(|byte| *byte == 9));
+    let others: Vec<_> = (0..40).map(|text| buffer.read(io::repeat(text)).unwrap()).collect();
+    assert_eq!(buffer.shared.len(), ReadBuffer::MOST, "beyond, it is copied");
+    assert!(second.iter().all(|byte| *byte == 7));
+    for (text, other) in (0..40).zip(&others) {
+        assert_ne!(other.as_ptr(), place);
+        assert!(other.iter().all(|byte| *byte == text), "{text}");
+    }
     drop(second);
     assert_eq!(buffer.read(&mut text).unwrap().as_ptr(), place, "it is free again");
     // A short read does not hold it.
