@@ -8,6 +8,7 @@
 mod counted;
 mod link;
 mod outside;
+pub(crate) mod paced;
 mod peak;
 mod plain;
 mod rooms;

@@ -1,7 +1,8 @@
 //! Cost of each part of a short connection, in instructions, compared with its recorded cost; of each
 //! packet of a hostile stream, and of each piece of text ([`Case`]), compared with its limit; and of
-//! each acknowledgment and time-out with much in flight (`in-flight`), compared with little; and of a short
-//! connection of a stack that an operator may look into (`operated`), compared with one that no operator can.
+//! each acknowledgment and time-out with much in flight (`in-flight`), compared with little; of a short
+//! connection of a stack that an operator may look into (`operated`), compared with one that no operator can;
+//! and of each quantum of paced flows ([`paced`]), compared with flows that are not paced.
 //!
 //! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
 //! Instructions do not depend on what else the machine does, nor on who built the program where, so that
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::Failure;
-use crate::bulk::{CASES, Counted, MOST_FAULTS};
+use crate::bulk::{CASES, Counted, MOST_FAULTS, paced};
 use crate::churn::Options;
 use crate::datagrams::CountedDatagrams;
 use crate::hostile::{PACKETS, STREAMS, Stream};
@@ -40,7 +41,7 @@ pub(crate) fn compare() -> Result<(), Failure> {
     dearer += judge_datagrams()? + judge_streams()? + judge_pieces()?;
     // What follows leaves a processor idle.
     let programs = thread::spawn(|| Ok([build("in-flight")?, build("operated")?]));
-    dearer += judge_bulk()?;
+    dearer += judge_bulk()? + judge_pacing()?;
     let programs: Result<_, Failure> = programs.join().expect("it does not panic");
     let [in_flight, operated] = programs?;
     dearer += judge_growths(&in_flight)? + judge_operated(&operated)?;
@@ -140,6 +141,21 @@ fn judge_bulk() -> Result<u32, Failure> {
     Ok(dearer)
 }
 
+/// Compares a quantum of a paced flow with one that is not paced; returns 1 if pacing adds more than it may.
+fn judge_pacing() -> Result<u32, Failure> {
+    let counts = side_by_side(&paced::NAMES, |name| {
+        let (instructions, said) = collect_of(&std::env::current_exe()?, &["part", name])?;
+        Ok(instructions / said.trim().parse::<u64>()?)
+    })?;
+    let [plain, paced] = *counts.as_slice() else { return Err("a case of pacing is lost".into()) };
+    let most = plain + paced::MOST_ADDED;
+    println!("{:<26}{:>14}{:>14}", "pacing", "a quantum", "at most");
+    let [plain_name, paced_name] = paced::NAMES;
+    println!("{plain_name:<26}{plain:>14}");
+    println!("{paced_name:<26}{paced:>14}{most:>14}");
+    Ok(u32::from(paced > most))
+}
+
 /// Measures an acknowledgment or a time-out with much in flight against one with little; returns the
 /// number above the limit.
 fn judge_growths(program: &Path) -> Result<u32, Failure> {
@@ -198,6 +214,9 @@ pub(crate) fn run(name: &str, options: Option<&str>) -> Result<(), Failure> {
     }
     if let Some(datagrams) = CountedDatagrams::named(name) {
         return datagrams.run();
+    }
+    if let Some(done) = paced::run(name) {
+        return done;
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
     let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;

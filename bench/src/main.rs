@@ -87,7 +87,8 @@ alone: the first of churn's on Whimbrel alone, once; for callgrind.
 
 counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml;
 and of each packet of hostile streams, of pieces of text in any order, of each segment of bulk, with
-its page faults, and of a connection with control socket and metrics, against their bounds.
+its page faults, and of a connection with control socket and metrics, against their bounds; and of a
+quantum of paced flows against one that is not paced.
 
   --bless          writes them there
 

@@ -276,7 +276,7 @@ impl Link {
     }
 }
 
-fn shard(case: Case, host: u32) -> Result<Shard, Failure> {
+pub(super) fn shard(case: Case, host: u32) -> Result<Shard, Failure> {
     let mut tunables = Tunables::default();
     if let Some(bytes) = case.buffer.bytes() {
         for name in ["buffers.send", "buffers.recv"] {

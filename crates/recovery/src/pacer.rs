@@ -1,7 +1,6 @@
 //! Pacing: text leaves in quanta, spread over the round trip.
 
 use core::num::NonZeroU64;
-use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
 
@@ -85,30 +84,33 @@ impl Pacer {
         let rate = rate.max(1);
         let quantum = (rate / QUANTA_PER_SECOND).min(u64::from(MOST_AT_ONCE)) as u32;
         self.quantum = quantum.max(2 * mss);
-        let credit = time_of(self.quantum, rate).max(LEAST_CREDIT);
-        let begun = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos() as u64));
+        let (now, credit) = (now.as_nanos(), nanos_of(self.quantum, rate).max(LEAST_CREDIT));
         // A wait that ended late is caught up with, up to the credit: without that a thread that sleeps
         // 50 us too long each time would lose them each time.
-        let next = self.next.max(begun) + time_of(bytes, rate);
-        self.next = next.min(now + LONGEST_WAIT);
-        self.next > now + SHORTEST_WAIT
+        let begun = self.next.as_nanos().max(now.saturating_sub(credit));
+        let next =
+            begun.saturating_add(nanos_of(bytes, rate)).min(now.saturating_add(LONGEST_WAIT));
+        self.next = Instant::from_nanos(next);
+        next > now.saturating_add(SHORTEST_WAIT)
     }
 }
 
-/// The time that a flow of `rate` bytes per second takes for so many bytes.
-fn time_of(bytes: u32, rate: u64) -> Duration {
-    Duration::from_nanos(u64::from(bytes) * 1_000_000_000 / rate)
+/// The nanoseconds that a flow of `rate` bytes per second takes for so many bytes.
+// As numbers: a `Duration` is taken apart and put together again at each step.
+const fn nanos_of(bytes: u32, rate: u64) -> u64 {
+    bytes as u64 * 1_000_000_000 / rate
 }
 
 /// A quantum is a millisecond of the flow's text, within two full segments and this size.
 const QUANTA_PER_SECOND: u64 = 1_000;
 const MOST_AT_ONCE: u32 = 64_000;
-/// A thread that sleeps is woken up late by as much.
-const LEAST_CREDIT: Duration = Duration::from_micros(100);
+/// A thread that sleeps is woken up late by as much, nanoseconds.
+const LEAST_CREDIT: u64 = 100_000;
 /// A round trip that was measured over an outage makes a rate of nearly nothing. cwnd bounds what leaves anyway.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// A timer is no more exact than this: less is not waited for, and made up for by the next wait.
-const SHORTEST_WAIT: Duration = Duration::from_nanos(8_192);
+/// Nanoseconds.
+const LONGEST_WAIT: u64 = 1_000_000_000;
+/// A timer is no more exact than this: less is not waited for, and made up for by the next wait. Nanoseconds.
+const SHORTEST_WAIT: u64 = 8_192;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ pub use buffer::SendBuffer;
 pub use queue::SendQueue;
 pub use rtt::RttEstimator;
 pub use sender::{
-    Acknowledged, Cork, Head, IncomingAck, Nagle, Order, SendBounds, SendRange, Sender,
+    Acknowledged, Cork, Head, IncomingAck, Nagle, Order, PacedText, SendBounds, SendRange, Sender,
     make_mtu_probe, plan_mtu_probe, reports_duplicate, segments,
 };
 pub use sequence::{AckPlace, SendSequence};

@@ -1,5 +1,7 @@
 //! Rates, quanta and credits of a paced flow.
 
+use core::time::Duration;
+
 use super::*;
 use crate::cc::Algorithm;
 

@@ -36,8 +36,8 @@ impl Shard {
             records
                 .check_slot(index, slot, places, max_text)
                 .map_err(|what| format!("connection {index}: {what}; {:?}", slot.connection))?;
-            let waits = slot.connection.is_paced() && slot.connection.may_transmit();
-            if waits && !slot.dirty && !self.tcp.work.pacing.is_waiting(index) {
+            let is_known = slot.dirty || self.tcp.work.pacing.is_waiting(index);
+            if slot.connection.is_paced() && !is_known {
                 return Err(format!("connection {index}: its text waits, and no clock knows"));
             }
             tally.linked += usize::from(slot.linked.is_some());

@@ -55,8 +55,9 @@ impl PacingWheel {
             return;
         };
         let slots = self.slots.get_or_insert_with(|| Box::new(Slots::new()));
-        *link = slots.push(index, at, now);
-        self.next = slots.first_deadline();
+        let (number, behind) = slots.push(index, at, now, number_of(self.next));
+        *link = behind;
+        self.next = self.next.min(begin_of(number));
     }
 
     /// True if a wait is over at `now`.
@@ -68,10 +69,12 @@ impl PacingWheel {
     /// Ends a wait that is over at `now`; to be called until `None`. Each takes one from `budget`.
     pub(crate) fn pop_due(&mut self, now: Instant, budget: &mut usize) -> Option<u32> {
         let slots = self.slots.as_deref_mut().filter(|_| self.next <= now && *budget > 0)?;
-        let index = slots.pop(now, &mut self.links);
-        self.next = slots.first_deadline();
-        *budget -= usize::from(index.is_some());
-        index
+        let (index, is_last) = slots.pop(number_of(self.next), &mut self.links)?;
+        if is_last {
+            self.next = slots.first_deadline();
+        }
+        *budget -= 1;
+        Some(index)
     }
 
     /// Time at which [`PacingWheel::pop_due`] must be called at the latest.
@@ -97,32 +100,27 @@ impl Slots {
         Self { begin: 0, waiting: 0, taken_words: 0, taken: [0; WORDS], heads: [LAST; SLOTS] }
     }
 
-    /// Puts a connection into the slot of `at`. Returns the one that waits behind it.
-    fn push(&mut self, index: u32, at: Instant, now: Instant) -> u32 {
-        let present = now.as_nanos() >> SLOT_BITS;
-        self.begin = if self.waiting == 0 {
-            present
-        } else {
-            self.first_taken().map_or(present, |first| first.min(present)).max(self.begin)
-        };
+    /// Puts a connection into the slot of `at`, of which `first` is the first that is taken. Returns the number of
+    /// the slot and the connection that waits behind this one.
+    fn push(&mut self, index: u32, at: Instant, now: Instant, first: u64) -> (u64, u32) {
+        let present = number_of(now);
+        self.begin = if self.waiting == 0 { present } else { first.min(present).max(self.begin) };
         // Up to the next slot, so that no wait ends early.
         let number = at.as_nanos().div_ceil(1 << SLOT_BITS);
-        let slot = place(number.clamp(self.begin, self.begin + SLOTS as u64 - 1));
+        let number = number.clamp(self.begin, self.begin + SLOTS as u64 - 1);
+        let slot = place(number);
         self.waiting += 1;
         let (word, bit) = (slot / 64, 1 << (slot % 64));
         let behind = if self.taken[word] & bit == 0 { LAST } else { self.heads[slot] };
         self.heads[slot] = index;
         self.taken[word] |= bit;
         self.taken_words |= 1 << word;
-        behind
+        (number, behind)
     }
 
-    /// Takes a connection out of the first slot that is taken, if its time has come.
-    fn pop(&mut self, now: Instant, links: &mut [u32]) -> Option<u32> {
-        let number = self.first_taken()?;
-        if number > now.as_nanos() >> SLOT_BITS {
-            return None;
-        }
+    /// Takes a connection out of the slot of this number, the first that is taken. Returns it, and true if the slot
+    /// is empty now.
+    fn pop(&mut self, number: u64, links: &mut [u32]) -> Option<(u32, bool)> {
         self.begin = number;
         self.waiting -= 1;
         let slot = place(number);
@@ -136,13 +134,13 @@ impl Slots {
                 self.taken_words &= !(1 << word);
             }
         }
-        Some(index)
+        Some((index, behind == LAST))
     }
 
     /// When the wait in the first slot that is taken ends.
     fn first_deadline(&self) -> Instant {
         let first = if self.waiting == 0 { None } else { self.first_taken() };
-        first.map_or(Instant::NEVER, |number| Instant::from_nanos(number << SLOT_BITS))
+        first.map_or(Instant::NEVER, begin_of)
     }
 
     /// The number of the first slot, from `begin` on and once around, that is taken.
@@ -166,6 +164,16 @@ impl Slots {
         let found = (word + 1 + turned.trailing_zeros() as usize) % WORDS;
         Some(found * 64 + self.taken[found].trailing_zeros() as usize)
     }
+}
+
+/// When the wait in the slot of this number ends.
+const fn begin_of(number: u64) -> Instant {
+    Instant::from_nanos(number << SLOT_BITS)
+}
+
+/// The number of the slot of which the wait ends last before this.
+const fn number_of(at: Instant) -> u64 {
+    at.as_nanos() >> SLOT_BITS
 }
 
 /// The place of the slot of this number.

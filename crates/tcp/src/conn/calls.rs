@@ -120,7 +120,7 @@ impl Connection {
     }
 
     /// True if there may be more to send after a segment that has announced the window: there is no
-    /// news of that.
+    /// news of that; and if text waits for its time, so that a clock is asked for it.
     #[inline]
     pub fn may_transmit_more(&self) -> bool {
         self.transfer.tcb.may_transmit_more()

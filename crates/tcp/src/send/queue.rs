@@ -62,11 +62,9 @@ impl SendQueue {
         sent: &Sent,
         all: Option<u32>,
     ) {
-        if self.flight.is_sampled() {
-            self.flight.sample(range, repaired, sent.in_flight, sent.now);
-            if let Some(cwnd) = all {
-                self.note_all_sent(cwnd);
-            }
+        self.flight.sample(range, repaired, sent.in_flight, sent.now);
+        if let Some(cwnd) = all {
+            self.note_all_sent(cwnd);
         }
     }
 

@@ -77,6 +77,15 @@ pub enum Cork {
     Off,
 }
 
+/// Text that waits for its time, to who asks what may be due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacedText {
+    /// It is not due.
+    Waits,
+    /// It counts: its time must become known.
+    Counts,
+}
+
 flags! {
     /// Facts about a sender.
     Flags {
@@ -124,6 +133,8 @@ impl Flags {
     const PROBES: Self = Self(Self::PROBE.0 | Self::LOSS_PROBE.0);
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::AGAIN.0 | Self::KEEP_ALIVE.0);
+    /// Those, and text that waits: by one test.
+    const DUE_OR_PACED: Self = Self(Self::DUE.0 | Self::PACED.0);
     /// Those that decide what is sent next before text is looked at.
     const BEFORE_TEXT: Self = Self(Self::AGAIN.0 | Self::PACED.0 | Self::MTU_PROBE.0);
 }

@@ -30,6 +30,8 @@ pub(super) struct Hosts {
     pub(super) lose: fn(u64) -> bool,
     pub(super) carried: u64,
     pub(super) wire: Wire,
+    /// The time by which each wake-up of both hosts is late.
+    pub(super) late: Duration,
 }
 
 /// The path between the hosts.
@@ -156,6 +158,7 @@ impl Hosts {
             lose: |_| false,
             carried: 0,
             wire: Wire::Plain,
+            late: Duration::ZERO,
         }
     }
 
@@ -176,7 +179,7 @@ impl Hosts {
                 [&self.to_client, &self.to_server].map(|wire| wire.front().map(|it| it.0));
             let next = deadlines.into_iter().chain(arrivals).flatten().min();
             match next {
-                Some(next) if next <= end => self.now = self.now.max(next),
+                Some(next) if next + self.late <= end => self.now = self.now.max(next + self.late),
                 _ => break,
             }
             self.arrive();

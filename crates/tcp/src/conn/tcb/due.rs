@@ -4,7 +4,7 @@ use whimbrel_base::{Instant, cold_path};
 
 use crate::conn::State;
 use crate::conn::tcb::Tcb;
-use crate::send::SendRange;
+use crate::send::{PacedText, SendRange};
 
 impl Tcb {
     /// True if there is something to send now.
@@ -31,7 +31,7 @@ impl Tcb {
     // Out of line: after each call it is asked, and mostly the answer is no.
     #[inline(never)]
     fn may_send(&self) -> bool {
-        self.sender.may_be_due(self.queue()) || self.owes_window_update()
+        self.sender.may_be_due(self.queue(), PacedText::Waits) || self.owes_window_update()
     }
 
     /// Time at which text may leave again that waits for it.
@@ -47,10 +47,10 @@ impl Tcb {
     }
 
     /// True if there may be more to send after a segment that has announced the window: there is no
-    /// news of that.
+    /// news of that; and if text waits for its time.
     #[inline]
     pub(in crate::conn) fn may_transmit_more(&self) -> bool {
-        self.receiver.ack_pending() || self.sender.may_be_due(self.queue())
+        self.receiver.ack_pending() || self.sender.may_be_due(self.queue(), PacedText::Counts)
     }
 
     /// Returns the next segment to send, if that is no SYN.

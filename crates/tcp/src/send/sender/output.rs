@@ -9,7 +9,7 @@ use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::mtu_probe::{self, MtuProbeStep, plan_mtu_probe};
-use super::{Flags, SendQueue, SendTimer, Sender, queued};
+use super::{Flags, PacedText, SendQueue, SendTimer, Sender, queued};
 use crate::Env;
 use whimbrel_base::packet::Slices;
 
@@ -89,10 +89,15 @@ impl Sender {
     }
 
     /// True if something may be due, by a few comparisons: [`Sender::judge_due`] finds nothing that this
-    /// does not.
+    /// does not. `paced` says what of text that waits for its time.
     #[inline]
-    pub fn may_be_due(&self, queue: Option<&SendQueue>) -> bool {
-        self.flags.has(Flags::DUE) || self.has_unsent(queue) || self.has_lost(queue)
+    pub fn may_be_due(&self, queue: Option<&SendQueue>, paced: PacedText) -> bool {
+        if self.flags.has(Flags::DUE_OR_PACED) {
+            cold_path();
+            // While text waits for its time, no text is due, nor FIN.
+            return paced == PacedText::Counts || self.flags.has(Flags::DUE);
+        }
+        self.has_unsent(queue) || self.has_lost(queue)
     }
 
     /// Returns the range that goes next, our SYN being acknowledged: text in segments of at most `max_text` bytes or a
@@ -505,7 +510,9 @@ impl Sender {
         let is_last = !numbers.end.before(self.text_end(Some(queue)));
         let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
         let (repaired, sent) = self.note_transmission(cx, numbers, bytes, queue);
-        queue.note_sample(&range, repaired, &sent, is_last.then_some(self.window.cwnd));
+        if queue.flight.is_sampled() {
+            queue.note_sample(&range, repaired, &sent, is_last.then_some(self.window.cwnd));
+        }
         let srtt = self.rtt.srtt_micros().map_or_else(Micros::default, Micros::new);
         let is_paced = cx.tunables.pacing || queue.pacer.most().is_some();
         let ratios = is_paced.then(|| cx.tunables.pacing_ratios());
