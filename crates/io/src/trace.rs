@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use whimbrel_base::Instant;
-use whimbrel_link::tracer::Tracer;
+use whimbrel_link::tracer::{EntryHandler, Tracer};
 use whimbrel_stack::{Medium, RxFrame, Shard, TxBatch};
 
 use crate::checked_writer::{CheckedWriter, ErrorHandler};
@@ -12,8 +12,8 @@ use crate::checked_writer::{CheckedWriter, ErrorHandler};
 /// Trace of a shard. [`Trace::finish`] ends it and returns its result.
 pub struct Trace {
     tracer: Tracer,
-    /// Output of all shards.
-    out: Arc<Mutex<CheckedWriter>>,
+    /// Output of all shards; `None` if a function takes the entries.
+    out: Option<Arc<Mutex<CheckedWriter>>>,
 }
 
 impl Trace {
@@ -28,7 +28,15 @@ impl Trace {
     ) -> Vec<Self> {
         let out = Arc::new(Mutex::new(CheckedWriter::new(Some(handler), out)));
         let tracer = |shard| Tracer::new(medium, shard as u64, shards as u64);
-        (0..shards).map(|shard| Self { tracer: tracer(shard), out: Arc::clone(&out) }).collect()
+        let trace = |shard| Self { tracer: tracer(shard), out: Some(Arc::clone(&out)) };
+        (0..shards).map(trace).collect()
+    }
+
+    /// Begins a trace of shard number `shard` of `shards` (at least 1) shards of a host, whose entries `handler` takes,
+    /// on the thread of the shard, between packets.
+    pub fn calling(medium: Medium, shard: usize, shards: usize, handler: EntryHandler) -> Self {
+        let tracer = Tracer::new(medium, shard as u64, shards as u64);
+        Self { tracer: tracer.calling(handler), out: None }
     }
 
     /// Traces refusals, too: SYNs without a listener, and limits that are exhausted.
@@ -43,7 +51,8 @@ impl Trace {
     pub fn finish(mut self, now: Instant, shard: &Shard) -> io::Result<()> {
         self.tracer.end(now, shard);
         self.write();
-        self.out.lock().unwrap_or_else(PoisonError::into_inner).finish()
+        let out = self.out.as_ref();
+        out.map_or(Ok(()), |out| out.lock().unwrap_or_else(PoisonError::into_inner).finish())
     }
 
     /// Records arrived frames that the shard has processed.
@@ -59,10 +68,10 @@ impl Trace {
     }
 
     fn write(&mut self) {
-        let lines = self.tracer.take();
+        let (lines, Some(out)) = (self.tracer.take(), &self.out) else { return };
         if !lines.is_empty() {
             // A panic in a writer leaves our state whole.
-            self.out.lock().unwrap_or_else(PoisonError::into_inner).write(lines);
+            out.lock().unwrap_or_else(PoisonError::into_inner).write(lines);
             lines.clear();
         }
     }

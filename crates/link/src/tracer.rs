@@ -9,9 +9,12 @@
 //! changed; a change by a timer appears with the segment that the timer sent. Shards without
 //! segments are not examined, so a stack without a tracer pays nothing.
 //!
+//! Instead of lines, a function can take the entries ([`Tracer::calling`]).
+//!
 //! It keeps about 150 bytes for each open connection and for as many that closed without a segment,
 //! and the lines of one burst.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -45,7 +48,53 @@ pub struct Tracer {
     touched: Vec<Flow>,
     /// Drops so far by each reason of [`REFUSALS`], if they are traced.
     refused: Option<[u64; REFUSALS.len()]>,
+    out: Output,
+}
+
+/// The receiver of entries.
+#[derive(Default)]
+struct Output {
     lines: Lines,
+    /// Takes them instead.
+    handler: Option<EntryHandler>,
+}
+
+/// A function that takes entries of a trace.
+pub type EntryHandler = Box<dyn FnMut(&TraceEntry<'_>) + Send>;
+
+/// An entry of a trace.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum TraceEntry<'e> {
+    /// A connection changed.
+    Connection(ConnectionChange<'e>),
+    /// Segments were refused since the last entry of this reason.
+    Refused {
+        /// The time of the burst.
+        at: Instant,
+        /// The reason.
+        reason: DropReason,
+        /// The number of segments; at least 1.
+        count: u64,
+    },
+}
+
+/// A change of a connection.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ConnectionChange<'e> {
+    /// The time of the burst.
+    pub at: Instant,
+    /// The number of the connection, from 1 on.
+    pub number: u64,
+    /// Its two ends.
+    pub flow: &'e Flow,
+    /// Its state of RFC 9293; `None` if nothing is left of it.
+    pub state: Option<SocketState>,
+    /// Events since its last entry.
+    pub events: &'e [TraceEvent],
+    /// Its variables, unless it closed.
+    pub snapshot: Option<&'e Snapshot>,
 }
 
 /// Reasons of refusals: no listener, and limits that are exhausted.
@@ -74,30 +123,38 @@ struct Known {
 
 /// Events of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum TraceEvent {
+#[non_exhaustive]
+pub enum TraceEvent {
+    /// Both sides have it.
     Opened,
+    /// Text was sent for the first time.
     Sent,
+    /// Text was retransmitted.
     SentAgain,
+    /// Sent text was acknowledged.
     Acked,
+    /// Text was received in order.
     Received,
+    /// A loss is suspected.
     Disorder,
+    /// Marks of the network reduced the window.
     Reduced,
+    /// A loss was found.
     Recovery,
+    /// The retransmission timer ran out.
     TimeOut,
+    /// Losses are repaired.
     Recovered,
+    /// The peer's window is closed.
     Stalled,
+    /// The peer's window is open again.
     Resumed,
+    /// Its state of RFC 9293 is another.
     State,
+    /// Nothing is left of it.
     Closed,
+    /// The run ended first.
     End,
-}
-
-/// Subject of a line.
-struct Subject<'s> {
-    at: Instant,
-    flow: &'s Flow,
-    number: u64,
-    state: Option<SocketState>,
 }
 
 /// Lines of JSON not taken yet.
@@ -116,8 +173,15 @@ impl Tracer {
             step: shards.max(1),
             touched: Vec::new(),
             refused: None,
-            lines: Lines::default(),
+            out: Output::default(),
         }
+    }
+
+    /// Passes entries to `handler` instead of writing lines.
+    #[must_use]
+    pub fn calling(mut self, handler: EntryHandler) -> Self {
+        self.out.handler = Some(handler);
+        self
     }
 
     /// Traces refusals, too: at most one line for each reason and burst.
@@ -131,9 +195,9 @@ impl Tracer {
         self
     }
 
-    /// Whole lines since the last call, for the caller to write and clear.
+    /// Whole lines since the last call, for the caller to write and clear; none if a function takes the entries.
     pub fn take(&mut self) -> &mut Vec<u8> {
-        &mut self.lines.0
+        &mut self.out.lines.0
     }
 
     /// Handles frames that arrived, after the shard.
@@ -156,9 +220,15 @@ impl Tracer {
     /// Ends the run: writes a last line for each open connection.
     pub fn end(&mut self, now: Instant, shard: &Shard) {
         for (flow, known) in core::mem::take(&mut self.known) {
-            let subject =
-                Subject { at: now, flow: &flow, number: known.number, state: known.state };
-            self.lines.line(&subject, &[TraceEvent::End], shard.snapshot_between(&flow).as_ref());
+            let snapshot = shard.snapshot_between(&flow);
+            self.out.change(ConnectionChange {
+                at: now,
+                number: known.number,
+                flow: &flow,
+                state: known.state,
+                events: &[TraceEvent::End],
+                snapshot: snapshot.as_ref(),
+            });
         }
     }
 
@@ -168,10 +238,8 @@ impl Tracer {
         for (reason, before) in REFUSALS.into_iter().zip(before) {
             let count = shard.counters().dropped(reason);
             if count > *before {
-                let (t, name) = (Seconds(now.since(Instant::ZERO)), reason.name());
                 let count = count - core::mem::replace(before, count);
-                // Writing to memory cannot fail.
-                let _ = writeln!(self.lines, r#"{{"t":{t},"refused":"{name}","count":{count}}}"#);
+                self.out.entry(&TraceEntry::Refused { at: now, reason, count });
             }
         }
     }
@@ -199,10 +267,9 @@ impl Tracer {
 
     fn note(&mut self, now: Instant, shard: &Shard, flow: &Flow) {
         let state = shard.state_between(flow);
-        let subject = |number| Subject { at: now, flow, number, state };
         let Some(snapshot) = shard.snapshot_between(flow) else {
             if let Some(known) = self.known.remove(flow) {
-                self.lines.line(&subject(known.number), &[TraceEvent::Closed], None);
+                self.out.closed(now, known.number, flow, state);
             }
             return;
         };
@@ -219,7 +286,8 @@ impl Tracer {
         }
         self.known.insert(*flow, after);
         if !events.is_empty() {
-            self.lines.line(&subject(number), &events, Some(&snapshot));
+            let (events, snapshot) = (events.as_slice(), Some(&snapshot));
+            self.out.change(ConnectionChange { at: now, number, flow, state, events, snapshot });
         }
     }
 
@@ -233,8 +301,7 @@ impl Tracer {
         let Some((flow, number)) = next else { return };
         if shard.snapshot_between(&flow).is_none() {
             self.known.remove(&flow);
-            let subject = Subject { at: now, flow: &flow, number, state: None };
-            self.lines.line(&subject, &[TraceEvent::Closed], None);
+            self.out.closed(now, number, &flow, None);
         }
     }
 }
@@ -279,7 +346,8 @@ impl Known {
 }
 
 impl TraceEvent {
-    const fn name(self) -> &'static str {
+    /// Returns its name in lines.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Opened => "opened",
             Self::Sent => "sent",
@@ -314,11 +382,44 @@ impl fmt::Display for Events<'_> {
     }
 }
 
+impl Output {
+    fn change(&mut self, change: ConnectionChange<'_>) {
+        self.entry(&TraceEntry::Connection(change));
+    }
+
+    /// Nothing is left of a connection but what `state` says.
+    fn closed(&mut self, at: Instant, number: u64, flow: &Flow, state: Option<SocketState>) {
+        let events = &[TraceEvent::Closed];
+        self.change(ConnectionChange { at, number, flow, state, events, snapshot: None });
+    }
+
+    fn entry(&mut self, entry: &TraceEntry<'_>) {
+        if let Some(handler) = &mut self.handler {
+            return handler(entry);
+        }
+        match entry {
+            TraceEntry::Connection(change) => self.lines.line(change),
+            TraceEntry::Refused { at, reason, count } => {
+                let (t, name) = (Seconds(at.since(Instant::ZERO)), reason.name());
+                // Writing to memory cannot fail.
+                let _ = writeln!(self.lines, r#"{{"t":{t},"refused":"{name}","count":{count}}}"#);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_calling = self.handler.is_some();
+        f.debug_struct("Output").field("is_calling", &is_calling).finish_non_exhaustive()
+    }
+}
+
 impl Lines {
-    /// Writes one line: subject, events, and variables after them.
-    fn line(&mut self, subject: &Subject<'_>, events: &[TraceEvent], snapshot: Option<&Snapshot>) {
-        let Subject { at, flow: Flow { local, remote }, number, state } = subject;
-        let (t, events) = (Seconds(at.since(Instant::ZERO)), Events(events));
+    /// Writes one line: the connection, its events, and variables after them.
+    fn line(&mut self, change: &ConnectionChange<'_>) {
+        let ConnectionChange { at, flow: Flow { local, remote }, number, state, .. } = change;
+        let (t, events) = (Seconds(at.since(Instant::ZERO)), Events(change.events));
         // Writing to memory cannot fail.
         let _ = write!(
             self,
@@ -328,7 +429,7 @@ impl Lines {
             Some(state) => write!(self, r#""state":"{state}""#),
             None => write!(self, r#""state":"CLOSED""#),
         };
-        let _ = snapshot.map_or(Ok(()), |snapshot| self.variables(snapshot));
+        let _ = change.snapshot.map_or(Ok(()), |snapshot| self.variables(snapshot));
         let _ = self.write_str("}\n");
     }
 
@@ -380,7 +481,8 @@ fn is_open(state: Option<SocketState>) -> bool {
     !matches!(state, None | Some(SocketState::SynSent | SocketState::SynReceived))
 }
 
-const fn ca_state(state: CaState) -> &'static str {
+/// Name of a state of loss recovery.
+pub const fn ca_state(state: CaState) -> &'static str {
     match state {
         CaState::Open => "open",
         CaState::Disorder => "disorder",
@@ -391,7 +493,7 @@ const fn ca_state(state: CaState) -> &'static str {
 }
 
 /// Name in `bulk`.
-const fn limit(limit: Limit) -> &'static str {
+pub const fn limit(limit: Limit) -> &'static str {
     match limit {
         Limit::Application => "app",
         Limit::Network => "cwnd",

@@ -72,6 +72,8 @@ pub struct StackBuilder {
     packet_queues: Option<Arc<PacketQueues>>,
     #[cfg(all(target_os = "linux", feature = "control"))]
     control: Option<ControlPlace>,
+    #[cfg(feature = "tracing")]
+    has_events: bool,
     #[cfg(feature = "rules")]
     files_and_variables: Sources,
     /// Names of the other hosts, in a simulated world.
@@ -531,6 +533,17 @@ impl StackBuilder {
         self
     }
 
+    /// Emits events of connections by the crate `tracing`: those of the program's `--trace`, at the targets
+    /// `whimbrel::connection`, `recovery`, `transfer` and `refused`, which docs/LONG-PATHS.md describes. The shards
+    /// emit them between packets, so that a slow subscriber delays these. Each burst of packets costs a few look-ups
+    /// a connection, whatever the subscriber takes.
+    #[cfg(feature = "tracing")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+    pub const fn tracing(mut self) -> Self {
+        self.has_events = true;
+        self
+    }
+
     /// Opens the wire and starts the shards. Their time begins here. With [`Driver::Runtime`], over
     /// [`mem_wire`] and [`StackBuilder::packets`], it is tokio's, which can be paused. Over `tap:` and `packet:` it first checks for 0.9 s that
     /// no other host has the stack's addresses (unless the wire has `dad=off`).
@@ -650,7 +663,8 @@ impl StackBuilder {
 
     fn start(
         self,
-        shards: Vec<StackShard>,
+        #[cfg_attr(not(feature = "tracing"), expect(unused_mut, reason = "events change them"))]
+        mut shards: Vec<StackShard>,
         stop: Stop,
         driver: Driver,
         time: TimeSource,
@@ -663,6 +677,10 @@ impl StackBuilder {
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
         #[cfg(all(target_os = "linux", feature = "control"))]
         let mut inspectors = Vec::new();
+        #[cfg(feature = "tracing")]
+        if self.has_events {
+            crate::events::emit(&mut shards);
+        }
         for mut shard in shards {
             shard.shard.set_source_pool(&self.sources)?;
             if self.any_address {

@@ -41,6 +41,7 @@
 //! | `quinn`, `hickory`, `tonic` | `compat`: sockets with the traits of these libraries |
 //! | `rules` | `StackBuilder::config_file` and `StackBuilder::environment` |
 //! | `control`, `metrics` | `StackBuilder::control`: a control socket for `whimbrel ss` and its like; `Stack::metrics`: OpenMetrics |
+//! | `tracing` | `StackBuilder::tracing`: events of connections for `tracing` |
 //! | `sim` | `sim::World`: hosts on bad networks in virtual time, for tests; enables tokio's `test-util` |
 //!
 //! None is on by default.
@@ -206,6 +207,8 @@ pub mod device;
 mod dials;
 mod driver;
 mod error;
+#[cfg(feature = "tracing")]
+mod events;
 mod exchange;
 mod fault;
 #[cfg(feature = "sim")]

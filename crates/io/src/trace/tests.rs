@@ -161,7 +161,7 @@ fn a_disk_that_is_full_ends_the_trace_and_not_the_transfer() {
     let mut traces = Trace::begin(handler, Medium::Ip, 2, Full);
     let near = shard(&link, 1);
     for trace in &mut traces {
-        trace.out.lock().unwrap().write(b"{}\n");
+        trace.out.as_ref().expect("it writes").lock().unwrap().write(b"{}\n");
     }
     let ended: Vec<_> =
         traces.into_iter().map(|it| it.finish(Instant::ZERO, &near).is_err()).collect();
