@@ -35,6 +35,13 @@ pub(crate) enum HandshakeStep {
     Unheard,
 }
 
+/// Values that a connection has by its two ends.
+#[derive(Clone, Copy, Debug)]
+struct FlowValues {
+    timestamp_offset: u32,
+    hash: FlowHash,
+}
+
 /// The options that a connection which the peer opens has of its listener, of its route, and of both SYNs.
 #[derive(Debug)]
 pub(crate) struct InheritedOptions {
@@ -114,7 +121,10 @@ impl TcpHost {
     ) -> u32 {
         match self.passive.inheritance(cx, net, entry) {
             Inheritance::Nothing => self.create_plain(cx, net, entry, timestamp_offset, hash),
-            more => self.create_rare(cx, net, entry, timestamp_offset, hash, more),
+            more => {
+                let values = FlowValues { timestamp_offset, hash };
+                self.create_rare(cx, net, entry, values, more)
+            }
         }
     }
 
@@ -128,7 +138,9 @@ impl TcpHost {
         hash: FlowHash,
     ) -> u32 {
         let mss = net.ip.mss_to(entry.remote_addr());
-        self.create_with(cx, net, entry, timestamp_offset, hash, mss)
+        let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
+        let connection = Connection::from_handshake(cx, &handshake);
+        self.push_accepted(connection, entry.listener(), hash)
     }
 
     /// Creates a connection that inherits options, or whose times are recorded.
@@ -139,8 +151,7 @@ impl TcpHost {
         cx: &mut Context,
         net: &Net,
         entry: &SynEntry,
-        timestamp_offset: u32,
-        hash: FlowHash,
+        FlowValues { timestamp_offset, hash }: FlowValues,
         inheritance: Inheritance,
     ) -> u32 {
         let has_options = inheritance == Inheritance::Options;
@@ -149,27 +160,14 @@ impl TcpHost {
         } else {
             net.ip.mss_to(entry.remote_addr())
         };
-        let place = self.create_with(cx, net, entry, timestamp_offset, hash, mss);
+        let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
+        let connection = Connection::from_handshake(cx, &handshake);
+        let place = self.push_accepted(connection, entry.listener(), hash);
         if has_options {
             self.apply_inherited(cx, net, entry, place);
         }
         self.note_opened(cx, entry);
         place
-    }
-
-    #[inline(always)]
-    fn create_with(
-        &mut self,
-        cx: &mut Context,
-        net: &Net,
-        entry: &SynEntry,
-        timestamp_offset: u32,
-        hash: FlowHash,
-        mss: Mss,
-    ) -> u32 {
-        let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
-        let connection = Connection::from_handshake(cx, &handshake);
-        self.push_accepted(connection, entry.listener(), hash)
     }
 
     /// Notes when a connection began to wait at its listener, and how long its handshake took, if that is recorded.
