@@ -34,7 +34,7 @@ fn packet(headers: &PlainDatagramHeaders, data: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// What the parsers of both headers make of a packet, if they take it whole.
+/// Returns the headers and data that the single parsers find, if they take the packet.
 fn parsed(packet: &[u8]) -> Option<(Ipv4Header, UdpHeader, Vec<u8>)> {
     let (ip, payload) = Ipv4Header::parse(packet).ok()?;
     let [src, dst] = [ip.src, ip.dst].map(|addr| Address::from_v4_bytes(addr.octets()));
@@ -114,7 +114,7 @@ fn checksum_of_a_device_is_that_of_the_pseudo_header() {
 }
 
 #[test]
-fn sum_of_zero_is_sent_as_ones_and_no_checksum_is_left_to_others() {
+fn checksum_of_zero_is_sent_as_ones_and_read_as_none() {
     let [src, dst] = [[0; 4], [0; 4]].map(Address::from_v4_bytes);
     let class = TrafficClass(0);
     let headers = PlainDatagramHeaders { src, dst, src_port: 0, dst_port: 0, class, hop_limit: 1 };
