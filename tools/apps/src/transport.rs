@@ -5,6 +5,7 @@
 
 use alloc::string::String;
 use core::fmt::Debug;
+use core::num::NonZeroU64;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
@@ -120,9 +121,18 @@ pub struct ConnectOptions {
     pub congestion: Option<String>,
     /// Bytes of its send buffer and its receive buffer.
     pub buffers: Option<(u32, u32)>,
+    /// Most bytes of text per second that it sends, what is sent again included: text is paced.
+    pub max_pacing_rate: Option<NonZeroU64>,
     /// Number of the interface for the zone of the peer's link-local address; 0: none. A transport
     /// with one link ignores it.
     pub zone: u32,
+}
+
+impl ConnectOptions {
+    /// Those of a test's control connection, whose few bytes leave at once.
+    pub(crate) fn at_once(&self) -> Self {
+        Self { nagle: Nagle::Off, max_pacing_rate: None, ..self.clone() }
+    }
 }
 
 /// Events. Like a shard's they are hints: act until nothing is left.

@@ -101,6 +101,12 @@ pub(crate) struct Arguments {
     /// The most bits per second that each stream sends, for example 45M.
     #[arg(short = 'b', long, value_name = "RATE", value_parser = quantity::rate)]
     bitrate: Option<f64>,
+    /// The most bits per second that the TCP of each stream sends, what it sends again included, for
+    /// example 45M, at least 32k: segments leave spread over time (SO_MAX_PACING_RATE). An iperf3 server
+    /// is asked for the same rate. With -b the application writes so much; with --fq-rate it writes what
+    /// the send buffer takes.
+    #[arg(long, value_name = "RATE", value_parser = quantity::rate)]
+    fq_rate: Option<f64>,
     /// Exclude this time at the start from the totals.
     #[arg(short = 'O', long, value_name = "TIME", value_parser = quantity::duration)]
     omit: Option<Duration>,
@@ -299,7 +305,7 @@ fn window(text: &str) -> Result<Window, String> {
 /// Time without transfer after which a server ends a test: iperf3's --rcv-timeout.
 const IDLE: Duration = Duration::from_secs(120);
 /// Options without effect on a server.
-const CLIENTS_OPTIONS: [&str; 23] = [
+const CLIENTS_OPTIONS: [&str; 24] = [
     "html",
     "server_profile",
     "server_set",
@@ -318,6 +324,7 @@ const CLIENTS_OPTIONS: [&str; 23] = [
     "congestion",
     "no_delay",
     "bitrate",
+    "fq_rate",
     "omit",
     "interval",
     "get_server_output",

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{SocketAddr, SocketAddrV6};
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
@@ -103,6 +104,8 @@ pub struct KernelOptions {
     /// Sizes of its buffers in bytes (`SO_SNDBUF`, `SO_RCVBUF`); the kernel uses twice as much
     /// memory.
     pub buffers: Option<(u32, u32)>,
+    /// Most bytes of text per second (`SO_MAX_PACING_RATE`); from 4 GB/s on, no limit.
+    pub max_pacing_rate: Option<NonZeroU64>,
     /// Number of the interface in whose zone a link-local address lies (`sin6_scope_id`); 0: none.
     pub zone: u32,
 }
@@ -472,6 +475,11 @@ fn set(socket: &Socket, options: &KernelOptions) -> io::Result<()> {
     if let Some((send, recv)) = options.buffers {
         socket.set_send_buffer_size(send as usize)?;
         socket.set_recv_buffer_size(recv as usize)?;
+    }
+    if let Some(rate) = options.max_pacing_rate {
+        // In 32 bits, which any kernel takes; of them all ones are no limit.
+        let rate = u32::try_from(rate.get()).unwrap_or(u32::MAX);
+        option::set(socket, SocketOption::MaxPacingRate, &rate.to_ne_bytes())?;
     }
     Ok(())
 }

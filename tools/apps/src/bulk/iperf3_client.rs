@@ -10,7 +10,7 @@ use crate::iperf3::{
     Awaited, Control, Fault, Parameters, Processors, Protocol, Results, State, StreamResult,
     stream_id,
 };
-use crate::transport::{ConnError, ConnectOptions, OpenError, Transport};
+use crate::transport::{ConnError, OpenError, Transport};
 use whimbrel_base::{Foreign, Instant};
 use whimbrel_tcp::conn::Nagle;
 
@@ -139,7 +139,7 @@ impl<I: Copy + PartialEq> Client<I> {
 impl<T: Transport> Bulk<T> {
     /// Begins to open the control connection.
     pub(crate) fn open_control(&mut self, net: &mut T, now: Instant) {
-        let at_once = ConnectOptions { nagle: Nagle::Off, ..self.plan().options.clone() };
+        let at_once = self.plan().options.at_once();
         match net.connect(self.plan().target, &at_once, &mut Bytes::new()) {
             Ok(id) => {
                 if let Some(client) = &mut self.client {
@@ -346,6 +346,7 @@ impl<T: Transport> Bulk<T> {
             window: terms.window,
             block: plan.block,
             rate: plan.rate,
+            pacing_rate: plan.options.max_pacing_rate.map(|bytes| bytes.get().saturating_mul(8)),
             mss: plan.options.mss,
             no_delay: plan.options.nagle == Nagle::Off,
             congestion: plan.options.congestion.clone(),

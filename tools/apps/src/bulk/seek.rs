@@ -4,12 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::Nagle;
 
 use super::{Bulk, Stream};
 use crate::iperf3::Control;
 use crate::race::{Race, Winner};
-use crate::transport::{ConnectOptions, Transport, TransportEvent};
+use crate::transport::{Transport, TransportEvent};
 
 impl<T: Transport> Bulk<T> {
     pub(super) fn begin_seeking(&mut self, net: &mut T, now: Instant) {
@@ -32,7 +31,7 @@ impl<T: Transport> Bulk<T> {
 
     pub(super) fn go_on_seeking(&mut self, net: &mut T, now: Instant) {
         let options = match self.client.is_some() {
-            true => ConnectOptions { nagle: Nagle::Off, ..self.plan.options.clone() },
+            true => self.plan.options.at_once(),
             false => self.plan.options.clone(),
         };
         let Some(mut race) = self.race.take() else { return };

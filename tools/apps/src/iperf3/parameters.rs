@@ -29,6 +29,8 @@ pub struct Parameters {
     pub block: usize,
     /// Most bits per second on a stream.
     pub rate: Option<u64>,
+    /// Most bits per second that the TCP of each stream sends: its text is paced.
+    pub pacing_rate: Option<u64>,
     /// The most bytes of text in a segment.
     pub mss: Option<u16>,
     /// True if small segments are not delayed.
@@ -67,6 +69,7 @@ impl Parameters {
             ("bidirectional", (self.direction == Direction::Both).then(|| true.into())),
             ("window", self.window.map(Value::from)),
             ("bandwidth", self.rate.map(Value::from)),
+            ("fqrate", self.pacing_rate.map(Value::from)),
             ("MSS", self.mss.map(Value::from)),
             ("nodelay", self.no_delay.then(|| true.into())),
             ("congestion", self.congestion.clone().map(Value::from)),
@@ -97,7 +100,7 @@ impl Parameters {
             (false, false) => Direction::Send,
         };
         let mut beyond = false;
-        for name in ["TOS", "fqrate", "flowlabel", "burst"] {
+        for name in ["TOS", "flowlabel", "burst"] {
             beyond |= some(name)?.is_some();
         }
         Ok(Self {
@@ -114,6 +117,7 @@ impl Parameters {
             block: some("len")?
                 .map_or(DEFAULT_BLOCK, |block| usize::try_from(block).unwrap_or(usize::MAX)),
             rate: some("bandwidth")?,
+            pacing_rate: some("fqrate")?,
             mss: small(some("MSS")?).map(|mss| u16::try_from(mss).unwrap_or(u16::MAX)),
             no_delay: has("nodelay"),
             congestion: map.get("congestion").and_then(Value::as_str).map(ToString::to_string),

@@ -1,6 +1,7 @@
 //! One test of the server.
 
 use alloc::string::String;
+use core::num::NonZeroU64;
 use core::time::Duration;
 
 use whimbrel_base::{Foreign, Instant};
@@ -103,7 +104,16 @@ impl<T: Transport> Test<T> {
         let buffers = buffers.map(|bytes| (bytes, bytes));
         let nagle = if parameters.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = parameters.congestion.clone();
-        net.adjust(id, &ConnectOptions { nagle, buffers, congestion, ..ConnectOptions::default() });
+        let max_pacing_rate =
+            parameters.pacing_rate.and_then(|bits| NonZeroU64::new(bits.div_ceil(8)));
+        let options = ConnectOptions {
+            nagle,
+            buffers,
+            congestion,
+            max_pacing_rate,
+            ..ConnectOptions::default()
+        };
+        net.adjust(id, &options);
         // Streams on which the client sends come first.
         let place = self.bulk.streams().len();
         let direction = match parameters.direction {

@@ -29,14 +29,7 @@ impl Transport for Shard {
         first: &mut Bytes,
     ) -> Result<Handle, OpenError> {
         let local = how.local.map(|address| Endpoint::new(address, 0));
-        let options = SocketOptions {
-            nagle: how.nagle,
-            send_size: how.buffers.map_or(BufferSize::Auto, |(send, _)| send.into()),
-            recv_size: how.buffers.map_or(BufferSize::Auto, |(_, recv)| recv.into()),
-            congestion_control: algorithm(self, how),
-            overrides: SocketOverrides { max_seg: how.mss, ..SocketOverrides::default() },
-            ..SocketOptions::default()
-        };
+        let options = options(self, how);
         let opened = match how.fast {
             true => self.connect_fast(remote, local, &options, first),
             false => self.connect_with(remote, local, &options),
@@ -141,6 +134,10 @@ impl Transport for Shard {
     }
 
     fn adjust(&mut self, id: Handle, how: &ConnectOptions) {
+        if how.max_pacing_rate.is_some() {
+            let options = options(self, how);
+            return self.set_options(id, &options);
+        }
         self.set_nodelay(id, how.nagle);
         if let Some((send, recv)) = how.buffers {
             self.set_send_size(id, send);
@@ -153,6 +150,22 @@ impl Transport for Shard {
 
     fn knows_congestion(&self, name: &str) -> bool {
         self.congestion_controls().find(name).is_some()
+    }
+}
+
+/// The options in the shard's form.
+fn options(shard: &Shard, how: &ConnectOptions) -> SocketOptions {
+    SocketOptions {
+        nagle: how.nagle,
+        send_size: how.buffers.map_or(BufferSize::Auto, |(send, _)| send.into()),
+        recv_size: how.buffers.map_or(BufferSize::Auto, |(_, recv)| recv.into()),
+        congestion_control: algorithm(shard, how),
+        overrides: SocketOverrides {
+            max_seg: how.mss,
+            max_pacing_rate: how.max_pacing_rate,
+            ..SocketOverrides::default()
+        },
+        ..SocketOptions::default()
     }
 }
 

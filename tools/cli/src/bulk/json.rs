@@ -103,6 +103,7 @@ fn config(plan: &BulkPlan) -> Value {
         "duration": duration,
         "octets": bytes,
         "rate": plan.bulk.rate,
+        "max_pacing_rate": plan.bulk.options.max_pacing_rate,
         "block": plan.bulk.block,
         "omit": plan.bulk.omit.as_secs_f64(),
         "interval": plan.bulk.interval.as_secs_f64(),

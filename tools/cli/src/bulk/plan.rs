@@ -1,5 +1,6 @@
 //! A typed command becomes a transfer plan: over which wire, with which peer.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use whimbrel_apps::bulk::{self, Direction, Iperf3Params, Peer, StopCondition};
@@ -47,9 +48,13 @@ impl BulkPlan {
         };
         let peer = arguments.peer(&setup)?;
         let plain = matches!(peer, Peer::Plain);
-        if arguments.bitrate.is_some() && direction == Direction::Receive && plain {
+        let rates = [("--bitrate", arguments.bitrate), ("--fq-rate", arguments.fq_rate)];
+        if let Some((option, _)) = rates.into_iter().find(|(_, rate)| rate.is_some())
+            && direction == Direction::Receive
+            && plain
+        {
             let text = "the other side sends: limit its rate there, or use send";
-            return Err(Failure::usage("--bitrate", text));
+            return Err(Failure::usage(option, text));
         }
         let is_timed = arguments.bytes.is_none() || arguments.omit.is_some();
         if is_timed && arguments.bitrate.is_none() {
@@ -115,8 +120,19 @@ impl Arguments {
             mss: self.mss,
             congestion,
             buffers,
+            max_pacing_rate: self.max_pacing_rate()?,
             ..ConnectOptions::default()
         })
+    }
+
+    /// The most bytes per second of each stream's TCP.
+    fn max_pacing_rate(&self) -> Result<Option<NonZeroU64>, Failure> {
+        let Some(bits) = self.fq_rate else { return Ok(None) };
+        if bits < LEAST_PACING_RATE {
+            let text = format!("{bits} bit/s: give at least 32k, two segments in a second");
+            return Err(Failure::usage("--fq-rate", text));
+        }
+        Ok(NonZeroU64::new((bits / 8.0).ceil() as u64))
     }
 
     /// Protocol of the other side.
@@ -163,5 +179,7 @@ pub(super) fn congestion(rules: &Rules) -> String {
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// The largest buffer that a socket may request, bytes.
 const LARGEST_BUFFER: u32 = 1 << 31;
+/// Bits per second: less than two segments in a second are not kept.
+const LEAST_PACING_RATE: f64 = 32e3;
 /// The largest block, bytes: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;

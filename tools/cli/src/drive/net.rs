@@ -123,6 +123,7 @@ impl Transport for KernelNet {
             mss: how.mss,
             congestion: how.congestion.clone(),
             buffers: how.buffers,
+            max_pacing_rate: how.max_pacing_rate,
             zone: how.zone,
         };
         let opened = match how.fast {
@@ -205,6 +206,7 @@ impl Transport for KernelNet {
             no_delay: how.nagle == Nagle::Off,
             congestion: how.congestion.clone(),
             buffers: how.buffers,
+            max_pacing_rate: how.max_pacing_rate,
             ..KernelOptions::default()
         };
         // A refused option stays at its default; the connection works without it.

@@ -270,6 +270,24 @@ fn marks_keep_line_full_and_queue_short_without_losses() {
     assert!(code == 3 && error.contains("wait.p99 is "), "{code} {error}");
 }
 
+/// An iperf3 server paces what it sends, and the kernel's TCP what goes over the loopback.
+#[test]
+fn fq_rate_is_kept_by_either_side_and_by_the_kernel() {
+    let line = "--clock virtual -w mem:rate=100M,delay=20ms";
+    let exact = "bitrate<19.5M||bitrate>20.2M";
+    for (run, limits) in [
+        (format!("bulk send -t 10 -O 1s {line}"), exact),
+        (format!("bulk send -t 10 -O 1s {line} -C reno --peer iperf3"), exact),
+        (format!("bulk recv -t 10 -O 1s {line} --peer iperf3"), exact),
+        // What left unpaced at the beginning counts; unpaced, it is gigabits.
+        ("bulk send -t 2 -w kernel:".to_owned(), "bitrate>40M"),
+    ] {
+        whimbrel(&format!("{run} --fq-rate 20M --fail-if {limits}"));
+    }
+    let document = parse(&whimbrel(&format!("bulk send -n 1M {line} --fq-rate 20M --json")));
+    assert_eq!(document["config"]["max_pacing_rate"].as_u64(), Some(2_500_000), "{document}");
+}
+
 /// Bytes on the way at the end of the time are in the sink's count: in its time, too.
 #[test]
 fn a_sink_receives_no_faster_than_the_line_is() {

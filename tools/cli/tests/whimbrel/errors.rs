@@ -80,6 +80,8 @@ fn other_usage_errors_exit_2_with_remedy() {
     assert_says(&whimbrel("bulk send -n 0"), 2, &["--bytes", "at least one byte"]);
     assert_says(&whimbrel("bulk send --wscale 15"), 2, &["0 to 14"]);
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
+    assert_says(&whimbrel("bulk recv --fq-rate 1M"), 2, &["--fq-rate", "limit its rate there"]);
+    assert_says(&whimbrel("bulk send --fq-rate 8k"), 2, &["--fq-rate", "at least 32k"]);
     assert_says(&whimbrel("serve -w pcap:x.pcapng"), 2, &["--wire", "addr="]);
     assert_says(&whimbrel("serve -w pcap:x,addr=10.9.0.2/24,speed=2"), 2, &["speed=max"]);
     assert_says(&whimbrel("serve -w pcap:/nowhere,addr=10.9.0.2/24"), 1, &["/nowhere", "No such"]);

@@ -72,6 +72,7 @@ fn what_is_set_holds_before_it_connects() {
         mss: Some(1_000),
         congestion: Some("reno".into()),
         buffers: Some((64 << 10, 64 << 10)),
+        max_pacing_rate: NonZeroU64::new(1_000_000),
         zone: 0,
     };
     let near = sockets.connect(at, &options).unwrap();
