@@ -43,6 +43,6 @@ pub use datagram::{Arrived, Fragmenting, OutgoingDatagram, Received, SendOptions
 pub use error::{BindError, QueueError, SocketError, Undelivered};
 pub use error_queue::DatagramError;
 pub use key::{Bind, Local, Sharing};
-pub use sockets::{Ends, Room, Sizes, Sockets, UdpHandle};
+pub use sockets::{Ends, Room, Sender, Sizes, Sockets, UdpHandle};
 pub use whimbrel_base as base;
 pub use whimbrel_wire as wire;
