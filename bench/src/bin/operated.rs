@@ -407,7 +407,7 @@ const CLIENT: [u8; 4] = [10, 0, 0, 2];
 const SERVER: [u8; 4] = [10, 0, 0, 1];
 /// Connections at a time.
 const BATCH: u64 = 64;
-/// Rounds that count.
+/// Rounds whose instructions are counted.
 const ROUNDS: u64 = 64;
 const WARM_UP: u64 = 16;
 /// Frames of a capture.

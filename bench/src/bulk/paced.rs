@@ -308,7 +308,7 @@ const FLOWS: u32 = 10_000;
 const AT_A_TIME: u32 = 50;
 /// A megabit per second, in bytes.
 const RATE: u64 = 125_000;
-/// Two full segments.
+/// Bytes of a quantum at [`RATE`]: two full segments.
 const QUANTUM: u64 = 2 * 1_448;
 const PERIOD: Duration = Duration::from_nanos(QUANTUM * 1_000_000_000 / RATE);
 /// From one host to the other. A round trip is shorter than a period.

@@ -72,7 +72,7 @@ pub enum TraceEntry<'e> {
     Refused {
         /// The time of the burst.
         at: Instant,
-        /// The reason.
+        /// The reason of the refusal, which each of the segments has.
         reason: DropReason,
         /// The number of segments; at least 1.
         count: u64,

@@ -106,8 +106,8 @@ const QUANTA_PER_SECOND: u64 = 1_000;
 const MOST_AT_ONCE: u32 = 64_000;
 /// A thread that sleeps is woken up late by as much, nanoseconds.
 const LEAST_CREDIT: u64 = 100_000;
-/// A round trip that was measured over an outage makes a rate of nearly nothing. cwnd bounds what leaves anyway.
-/// Nanoseconds.
+/// The longest wait, nanoseconds: a round trip that was measured over an outage makes a rate of nearly nothing. cwnd
+/// bounds what leaves anyway.
 const LONGEST_WAIT: u64 = 1_000_000_000;
 /// A timer is no more exact than this: less is not waited for, and made up for by the next wait. Nanoseconds.
 const SHORTEST_WAIT: u64 = 8_192;

@@ -134,7 +134,7 @@ impl Shard {
     }
 }
 
-/// Pacing.
+/// Waits of paced connections.
 impl Shard {
     /// A quantum of a paced connection leaves: the text behind it waits, and the lists follow.
     // Here, and not in the update behind each segment, which would take 40 instructions more of a short connection.

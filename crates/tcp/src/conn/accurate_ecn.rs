@@ -10,7 +10,7 @@ use crate::conn::{Connection, Flags};
 use crate::send::AckPlace;
 use crate::{Context, RxSegment};
 
-/// Segments that arrive.
+/// Marks and feedback that segments of the peer's bring.
 impl Connection {
     /// A segment that is not a SYN arrives, and its numbers are acceptable.
     #[cold]
@@ -108,7 +108,7 @@ impl Connection {
     }
 }
 
-/// Segments that leave.
+/// Feedback in segments that leave.
 impl Connection {
     /// Makes the rare parts of the segment that is being made, with `text` bytes of text in each segment cut from it:
     /// the ranges in `rare`, and counters.
