@@ -52,10 +52,12 @@ const QUICK_NGINX: &[(&str, &str)] =
     &[("lasts", "5s"), ("runs", "2"), ("ports", "32768-33767"), SERVER];
 const QUICK_MSL: &[(&str, &str)] =
     &[("lasts", "5s"), ("runs", "2"), ("ports", "32768-33767"), ("msl", "150ms")];
-/// Twice as much room as the lab has: real programs share this machine.
-const SWINGING: &[Bound] = &[within("bad_to_good", 0.0, 0.2)];
 /// Less than a fifth of the server's capacity, with all connections waiting for SYNs.
 const STALLED: &[Bound] = &[within("most", 0.0, 5_000.0), at_least("syns_again", 30.0)];
+/// And a run that nearly stands still. Which one does is chance: every ten seconds Linux goes on from another port
+/// (since 5.18), near the ports that the server remembers or far from them.
+const SWINGING: &[Bound] =
+    &[within("most", 0.0, 5_000.0), at_least("syns_again", 30.0), at_least("spread", 80.0)];
 /// No request waits, on any machine.
 const CURED: &[Bound] = &[at_least("least", 7_000.0), within("syns_again", 0.0, 5.0)];
 const FLAT: &[Bound] = &[within("spread", 0.0, 40.0), at_least("second_to_first", 0.6)];
@@ -205,12 +207,9 @@ fn figures(rates: &[f64], measured: &mut Measured) {
     }
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(0.0, f64::max);
-    let of = |skip| rates.iter().skip(skip).step_by(2).copied();
-    let (bad, good) = (of(1).fold(0.0, f64::max), of(0).fold(f64::INFINITY, f64::min));
     measured.add("least", Unit::PerSecond, least);
     measured.add("most", Unit::PerSecond, most);
     measured.add("spread", Unit::Percent, 100.0 * (most - least) / most.max(1.0));
-    measured.add("bad_to_good", Unit::Count, bad / good.max(1e-9));
     if let [first, second, ..] = rates {
         measured.add("second_to_first", Unit::Count, second / first.max(1e-9));
     }
