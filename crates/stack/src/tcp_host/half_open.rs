@@ -204,23 +204,17 @@ impl TcpHost {
         timestamp_offset: u32,
         mss: Mss,
     ) -> Handshake {
-        Handshake {
-            open: ActiveOpen {
-                remote: *entry.remote_addr(),
-                remote_port: entry.remote().port,
-                local_port: entry.local_port(),
-                local_index: entry.local_index(),
-                iss: entry.iss(),
-                timestamp_offset,
-                mss,
-            },
-            irs: entry.irs(),
-            peer_mss: net.ip.path_mss(cx.now, entry.mss(), entry.remote_addr()),
-            scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
-            ts_recent: entry.ts_recent(),
-            sack: entry.has_sack(),
-            round_trip: entry.round_trip(cx.now),
-        }
+        let open = ActiveOpen {
+            remote: *entry.remote_addr(),
+            remote_port: entry.remote().port,
+            local_port: entry.local_port(),
+            local_index: entry.local_index(),
+            iss: entry.iss(),
+            timestamp_offset,
+            mss,
+        };
+        let peer_mss = net.ip.path_mss(cx.now, entry.mss(), entry.remote_addr());
+        entry.handshake(open, peer_mss, cx.now)
     }
 
     /// Returns the values of both SYNs, where listener or route may set options.

@@ -2,15 +2,15 @@
 use crate::Context;
 use crate::conn::marks::initial_option;
 use crate::conn::tcb::NextSegment;
-use crate::conn::{Connection, Flags};
+use crate::conn::{Connection, Flags, SynOptions};
 use crate::send::Head;
 use whimbrel_base::packet::Slices;
 
 use whimbrel_wire::plain::{PlainOpening, PlainOptions};
 use whimbrel_wire::tcp::{
-    AccurateEcn, FastOpen, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    AccurateEcn, OptionOrder, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };
-use whimbrel_wire::{Ecn, Mss, RawWindow, SeqNum, WindowScale};
+use whimbrel_wire::{Ecn, RawWindow, SeqNum};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,29 +83,6 @@ impl RareOptions {
     }
 }
 
-/// Options of a SYN or SYN-ACK other than timestamps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SynOptions {
-    /// The MSS that is announced.
-    pub mss: Mss,
-    /// The scale of our windows, if that is offered or agreed upon.
-    pub window_scale: Option<WindowScale>,
-    /// SACK options are welcome.
-    pub sack_permitted: bool,
-    /// A cookie, or the request for one.
-    pub fast_open: Option<FastOpen>,
-}
-
-impl SynOptions {
-    /// Returns these as options of a header.
-    fn options(&self, timestamps: Option<Timestamps>) -> TcpOptions {
-        let Self { mss, window_scale, sack_permitted, fast_open } = *self;
-        let mss = Some(mss);
-        let rest = TcpOptions::default();
-        TcpOptions { mss, window_scale, sack_permitted, fast_open, timestamps, ..rest }
-    }
-}
-
 impl OutgoingSegment {
     /// Its options, if they are of those that nearly all segments but SYNs have.
     #[inline]
@@ -120,14 +97,8 @@ impl OutgoingSegment {
     /// Its options, if they are of those that nearly all SYNs have.
     #[inline]
     pub fn plain_opening(&self, order: OptionOrder) -> Option<PlainOpening> {
-        let RareOptions::Syn(SynOptions { mss, window_scale, sack_permitted, fast_open: None }) =
-            self.rare
-        else {
-            return None;
-        };
-        let timestamps = self.timestamps;
-        let opening = PlainOpening { mss, window_scale, sack_permitted, timestamps };
-        (order == OptionOrder::Linux).then_some(opening)
+        let RareOptions::Syn(options) = &self.rare else { return None };
+        options.plain(self.timestamps).filter(|_| order == OptionOrder::Linux)
     }
 
     /// The ECN field of its IP header.

@@ -22,7 +22,9 @@ use whimbrel_wire::{Address, Ecn, Endpoint, Mss, SeqNum, WindowScale, WindowSize
 use self::ecn::{CLASSIC, Repeats, asks_accurate};
 use self::stage::SynStage;
 use super::{Carried, CookieTerms};
-use crate::conn::{EcnFeedback, FirstTrip, OutgoingSegment, RareOptions, SynOptions};
+use crate::conn::{
+    ActiveOpen, EcnFeedback, FirstTrip, Handshake, OutgoingSegment, RareOptions, SynOptions,
+};
 use crate::tunables::EcnNegotiation;
 use crate::{Reply, Tunables};
 
@@ -330,6 +332,24 @@ impl SynEntry {
     /// The timestamps that each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
     pub fn timestamps(&self, val: u32) -> Option<Timestamps> {
         self.ts_recent().map(|ecr| Timestamps { val, ecr })
+    }
+}
+
+/// The end of the handshake.
+impl SynEntry {
+    /// Returns the values of both SYNs, for a connection that begins with `open` on a path that carries `peer_mss`
+    /// of what the peer announced.
+    #[inline(always)]
+    pub fn handshake(&self, open: ActiveOpen, peer_mss: Mss, now: Instant) -> Handshake {
+        Handshake {
+            open,
+            irs: self.irs,
+            peer_mss,
+            scales: self.is_scaled().then(|| (self.snd_wind_shift(), self.rcv_wind_shift())),
+            ts_recent: self.ts_recent(),
+            sack: self.has_sack(),
+            round_trip: self.round_trip(now),
+        }
     }
 }
 

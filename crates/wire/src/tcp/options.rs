@@ -172,6 +172,15 @@ impl TcpOptions {
 }
 
 impl Opening {
+    /// Creates the options that nearly every SYN has.
+    pub(super) const fn usual(
+        mss: Mss,
+        window_scale: Option<WindowScale>,
+        sack_permitted: bool,
+    ) -> Self {
+        Self { mss: Some(mss), window_scale, sack_permitted }
+    }
+
     /// Parses the options of nearly every SYN: MSS, SACK-permitted and timestamps, NOP and window scale.
     #[inline]
     pub(super) fn parse_usual(bytes: &[u8]) -> Option<(Timestamps, WindowScale)> {

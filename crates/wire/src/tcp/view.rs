@@ -74,7 +74,7 @@ impl OtherOptions {
     fn opening(self, mss: Mss) -> Opening {
         let has = |bit| self.0 & bit != 0;
         let window_scale = has(Self::WINDOW_SCALE).then(|| WindowScale::new(self.0 as u8));
-        Opening { mss: Some(mss), window_scale, sack_permitted: has(Self::SACK_PERMITTED) }
+        Opening::usual(mss, window_scale, has(Self::SACK_PERMITTED))
     }
 }
 

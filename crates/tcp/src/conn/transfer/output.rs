@@ -3,7 +3,7 @@
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::Slices;
 use whimbrel_wire::tcp::{SackBlocks, TcpFlags};
-use whimbrel_wire::{Mss, SeqNum, WindowScale, WindowSize};
+use whimbrel_wire::{SeqNum, WindowScale, WindowSize};
 
 use crate::Context;
 use crate::conn::transfer::Transfer;
@@ -83,22 +83,6 @@ impl Transfer {
         }
         self.arm_for_syn(cx);
         outgoing
-    }
-
-    /// The options of our SYN or SYN-ACK other than timestamps and Fast Open.
-    #[inline]
-    fn offered(&self, cx: &Context) -> SynOptions {
-        let (scaling, sack_permitted) = if self.tcb.state == State::SynReceived {
-            (self.tcb.scaling(), self.tcb.flags.has(Flags::SACK))
-        } else {
-            (cx.tunables.window_scaling, cx.tunables.sack)
-        };
-        SynOptions {
-            mss: Mss::new(self.tcb.receiver.advertised_mss()),
-            window_scale: scaling.then_some(self.tcb.receiver.scale()),
-            sack_permitted,
-            fast_open: None,
-        }
     }
 
     pub(in crate::conn) fn make_stream(
