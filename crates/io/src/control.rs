@@ -5,21 +5,22 @@
 //!
 //! | bound | value |
 //! |---|---|
-//! | clients at a time | 8 |
+//! | clients at a time | 8; of a full table, one that asked for nothing for 5 s gives way |
 //! | bytes of a request | 64 KiB |
 //! | time for a client to take an answer | 5 s |
 //! | bytes of a capture's frames that wait for a client | 4 MiB |
 //! | records that wait for a client | 256, one slice of a listing |
 
 use std::io;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, Scope};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::descriptors::SpareDescriptor;
 use crate::poll::{Interest, PollFd, ppoll};
 use crate::{Inspect, Stop};
 use clients::Clients;
@@ -183,7 +184,8 @@ struct Accepting {
 
 impl Accepting {
     /// Accepts clients until the server is dropped.
-    fn run(self, clients: &Arc<Clients>) {
+    fn run(self, clients: &Clients) {
+        let mut spare = SpareDescriptor::of(&self.listener);
         thread::scope(|scope| {
             while !self.stop.is_set() {
                 let mut fds = [
@@ -193,24 +195,44 @@ impl Accepting {
                 if ppoll(&mut fds, None).is_err() {
                     break;
                 }
-                let Ok((stream, _)) = self.listener.accept() else {
-                    // No descriptor is left, or the client has gone.
-                    thread::sleep(ACCEPT_PAUSE);
-                    continue;
-                };
-                if !clients.have_room() {
-                    continue;
+                match spare.accept(&self.listener, UnixListener::accept) {
+                    Ok((stream, _)) => self.take(stream, clients, scope),
+                    Err(_) => {
+                        // No descriptor is left, or the client has gone.
+                        clients.end_silent();
+                        thread::sleep(ACCEPT_PAUSE);
+                    }
                 }
-                let (clients, service, stop) = (Arc::clone(clients), &self.service, &self.stop);
-                let name = thread::Builder::new().name("whimbrel-ctl".into());
-                let serve = move || {
-                    let _counted = clients.note_thread();
-                    client::serve(&stream, &clients, service, stop);
-                };
-                // Without a thread the stream is dropped, and the client sees its end.
-                let _closed = name.spawn_scoped(scope, serve);
             }
         });
+    }
+
+    /// Serves a client in a thread, or tells it why not.
+    fn take<'s>(&'s self, stream: UnixStream, clients: &'s Clients, scope: &'s Scope<'s, '_>) {
+        let stream = Arc::new(stream);
+        let own = Arc::clone(&stream);
+        let thread = thread::Builder::new().name("whimbrel-ctl".into());
+        let (refused, begun) = match client::admit(&stream, clients) {
+            Ok(admitted) => {
+                let serve = move || client::serve(&own, &admitted, &self.service, &self.stop);
+                let why = "the system gave no thread: end other processes, or try again".into();
+                (("busy", why), thread.spawn_scoped(scope, serve).is_ok())
+            }
+            Err(refused) => match clients.note_refusal() {
+                None => (refused, false),
+                Some(counted) => {
+                    let why = refused.clone();
+                    let refuse = move || {
+                        let _counted = counted;
+                        client::refuse_and_wait(&own, &why);
+                    };
+                    (refused, thread.spawn_scoped(scope, refuse).is_ok())
+                }
+            },
+        };
+        if !begun {
+            client::refuse(&stream, &refused);
+        }
     }
 }
 

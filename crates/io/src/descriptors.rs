@@ -1,6 +1,8 @@
 //! Limits on the descriptors that this process may have open.
 
 use std::io;
+#[cfg(feature = "control")]
+use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,4 +40,33 @@ pub fn take_passed(passed: impl IntoIterator<Item = i32>) -> io::Result<Vec<Owne
 /// descriptor left. The call may succeed after others are closed.
 pub fn are_used_up(error: &io::Error) -> bool {
     limits::are_used_up(error)
+}
+
+/// A descriptor that is given up when no other is left, so that one client more can be accepted: then above all, an
+/// operator needs an answer.
+#[cfg(feature = "control")]
+#[derive(Debug)]
+pub(crate) struct SpareDescriptor(Option<OwnedFd>);
+
+#[cfg(feature = "control")]
+impl SpareDescriptor {
+    /// Takes one, a copy of the listener's, if there is one.
+    pub(crate) fn of(listener: &impl AsFd) -> Self {
+        Self(listener.as_fd().try_clone_to_owned().ok())
+    }
+
+    /// Accepts a client; without a free descriptor, with the spare one.
+    pub(crate) fn accept<L: AsFd, T>(
+        &mut self,
+        listener: &L,
+        accept: impl Fn(&L) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.0.is_none() {
+            *self = Self::of(listener);
+        }
+        match accept(listener) {
+            Err(error) if are_used_up(&error) && self.0.take().is_some() => accept(listener),
+            result => result,
+        }
+    }
 }

@@ -1,41 +1,57 @@
 //! One client: its requests, answered in order.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::clients::Clients;
+use super::clients::{Admitted, Clients};
 use super::lines::{Line, LineReader, LineWriter};
 use super::request::{Request, failure};
 use super::service::Service;
 use super::{lines, peer};
 use crate::Stop;
 
-/// Serves a client until it leaves, breaks the protocol, or `stop` is set.
-pub(super) fn serve(stream: &UnixStream, clients: &Clients, service: &Service, stop: &Stop) {
+/// Reason why a client is not served: a code for programs, and a text.
+pub(super) type Refused = (&'static str, String);
+
+/// Gives a client a place, if it is of the right user and there is room.
+pub(super) fn admit<'c>(
+    stream: &Arc<UnixStream>,
+    clients: &'c Clients,
+) -> Result<Admitted<'c>, Refused> {
+    // Another user's client takes no place.
+    peer::check(stream).map_err(|why| ("denied", why))?;
+    clients.admit(stream).ok_or_else(|| {
+        let most = Clients::MOST;
+        ("busy", format!("{most} clients are served already: end one of them, or try again in 5 s"))
+    })
+}
+
+/// Tells a client why it is not served, without waiting for it.
+pub(super) fn refuse(stream: &UnixStream, refused: &Refused) {
+    let (code, why) = refused;
+    let line = format!("{}\n", failure(&Value::Null, code, why));
+    // A new stream has room for a line. The client may have gone.
+    let _ = stream.set_nonblocking(true).and_then(|()| (&mut &*stream).write_all(line.as_bytes()));
+}
+
+/// Tells a client why it is not served, and waits until it has read that.
+pub(super) fn refuse_and_wait(stream: &UnixStream, refused: &Refused) {
+    refuse(stream, refused);
+    let _gone = stream.set_nonblocking(false);
+    linger(stream);
+}
+
+/// Serves a client until it leaves, breaks the protocol, gives way, or `stop` is set.
+pub(super) fn serve(stream: &UnixStream, admitted: &Admitted<'_>, service: &Service, stop: &Stop) {
     // Without this, one that reads nothing would block the writer for ever.
     let Ok(mut writer) = LineWriter::new(stream) else { return };
-    let refused = match (peer::check(stream), clients.admit(stream)) {
-        (Err(why), _) => Err(("denied", why)),
-        (Ok(()), None) => {
-            let text = format!("{} clients are served already: end one of them", Clients::MOST);
-            Err(("busy", text))
-        }
-        (Ok(()), Some(admitted)) => Ok(admitted),
-    };
-    let _admitted = match refused {
-        Ok(admitted) => admitted,
-        Err((code, why)) => {
-            // The client may have gone.
-            let _ = writer.line(&failure(&Value::Null, code, &why)).and_then(|()| writer.flush());
-            return linger(stream);
-        }
-    };
     // Whatever fails, the stream ends with this function.
-    let _ = converse(stream, &mut writer, service, stop);
+    let _ = converse(stream, admitted, &mut writer, service, stop);
 }
 
 /// Waits a moment until a refused client has read why: if it still writes, an end at once would look like a
@@ -48,6 +64,7 @@ fn linger(stream: &UnixStream) {
 
 fn converse(
     stream: &UnixStream,
+    admitted: &Admitted<'_>,
     writer: &mut LineWriter<'_>,
     service: &Service,
     stop: &Stop,
@@ -56,7 +73,13 @@ fn converse(
     writer.line(&service.greeting())?;
     writer.flush()?;
     loop {
-        match reader.next(stop) {
+        admitted.note_request(false);
+        let line = reader.next(stop);
+        if !admitted.note_request(true) {
+            writer.line(&failure(&Value::Null, "silent", SILENT_TEXT))?;
+            return writer.flush();
+        }
+        match line {
             Line::End => return Ok(()),
             Line::TooLong => {
                 let text = format!("a line has more than {} bytes: this stream ends", lines::MOST);
@@ -77,3 +100,5 @@ fn converse(
 
 /// Time for a refused client to read why.
 const LINGER: Duration = Duration::from_millis(500);
+const SILENT_TEXT: &str =
+    "nothing was asked for 5 s, and another client needs this place: connect again to ask";

@@ -73,6 +73,37 @@ fn ninth_client_is_refused_until_one_leaves() {
 }
 
 #[test]
+fn each_of_fifty_refused_clients_is_told_why() {
+    let world = World::new();
+    let _clients: Vec<_> = (0..8).map(|_| Control::new(&world.path())).collect();
+    let refused: Vec<_> = (0..50).map(|_| Control::new(&world.path())).collect();
+    for client in refused {
+        assert_eq!(client.greeting["error"]["code"], "busy");
+    }
+}
+
+#[test]
+fn silent_client_gives_way_and_is_told() {
+    let world = World::new();
+    let mut silent: Vec<_> = (0..8).map(|_| Control::new(&world.path())).collect();
+    silent[0].send("{\"half a line\":");
+    // They give way one by one, and only after 5 s of silence.
+    wait_until(|| {
+        let mut new = Control::new(&world.path());
+        new.greeting.get("error").is_none() && {
+            assert_eq!(new.ask("hello", json!({}))["result"], new.greeting);
+            true
+        }
+    });
+    wait_until(|| {
+        silent.iter_mut().any(|client| {
+            client.stream.set_nonblocking(true).expect("a stream");
+            client.line().is_some_and(|line| line["error"]["code"] == "silent")
+        })
+    });
+}
+
+#[test]
 fn client_that_reads_nothing_gets_an_error_and_no_more() {
     let world = World::new();
     world.connect(400);
