@@ -3,15 +3,18 @@
 //! A client that accepts OpenMetrics gets it. Others get Prometheus' older text format, as from other exporters.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::Stop;
 use crate::control::ControlHost;
+use crate::descriptors::SpareDescriptor;
 use crate::poll::{Interest, PollFd, ppoll};
+use streams::{Place, Streams};
+
+mod streams;
 
 /// Reason why metrics are not served.
 #[derive(Debug, thiserror::Error)]
@@ -72,62 +75,94 @@ impl Drop for MetricsServer {
 
 /// Accepts scrapers until `stop` is set. Those that are being answered then are not waited for.
 fn accept(listener: &TcpListener, hosts: &Arc<Vec<ControlHost>>, stop: &Stop) {
-    let scrapes = Arc::<AtomicUsize>::default();
+    let (streams, mut spare) = (Arc::<Streams>::default(), SpareDescriptor::of(listener));
     while !stop.is_set() {
         let mut fds = [PollFd::new(listener, Interest::Read), PollFd::new(stop, Interest::Read)];
         if ppoll(&mut fds, None).is_err() {
             return;
         }
-        let Ok((stream, _)) = listener.accept() else {
+        let Ok((stream, _)) = spare.accept(listener, TcpListener::accept) else {
             // No descriptor is left, or the client has gone.
+            streams.end_idle();
             thread::sleep(ACCEPT_PAUSE);
             continue;
         };
-        let (hosts, scrapes) = (Arc::clone(hosts), Arc::clone(&scrapes));
-        let number = scrapes.fetch_add(1, Ordering::Relaxed);
-        let counted = Counted(scrapes);
-        if number >= MOST_THREADS {
-            // The stream closes without an answer.
+        let stream = Arc::new(stream);
+        let Some(place) = Streams::admit(&streams, &stream) else {
+            refuse(&stream, "every thread of this server answers a scrape: try again\n");
             continue;
-        }
-        let serve = move || {
-            let _counted = counted;
-            // A scraper that has gone, or is too slow, needs no answer.
-            let _ = serve(&stream, number, &hosts);
         };
-        let _refused = thread::Builder::new().name("whimbrel-metric".into()).spawn(serve);
+        let (hosts, own) = (Arc::clone(hosts), Arc::clone(&stream));
+        let serve = move || {
+            // A scraper that has gone, or is too slow, needs no answer.
+            let _ = serve(&own, &place, &hosts);
+        };
+        let thread = thread::Builder::new().name("whimbrel-metric".into()).spawn(serve);
+        if thread.is_err() {
+            refuse(&stream, "the system gave no thread: try again\n");
+        }
     }
 }
 
-/// A scrape that counts until it is dropped.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+/// Answers 503 without waiting for the client.
+fn refuse(stream: &TcpStream, why: &str) {
+    // What the client has sent is read, so that the close is no reset. It may have gone.
+    let _ = stream.set_nonblocking(true).and_then(|()| {
+        let _none_yet = (&mut &*stream).read(&mut [0; MOST_HEAD]);
+        answer(stream, Instant::now() + LIMIT, UNAVAILABLE, TEXT, why)
+    });
 }
 
-fn serve(stream: &TcpStream, number: usize, hosts: &[ControlHost]) -> io::Result<()> {
+fn serve(stream: &TcpStream, place: &Place, hosts: &[ControlHost]) -> io::Result<()> {
     let until = Instant::now() + LIMIT;
     stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(LIMIT))?;
-    let head = read_head(stream, until)?;
-    if number >= MOST {
-        return answer(stream, "503 Service Unavailable", TEXT, "four scrapes run already\n");
-    }
+    let (status, kind, body) = match read_head(stream, until) {
+        Ok(head) => respond(&head, place, hosts),
+        Err(error) => refusal_of(&error, place).ok_or(error)?,
+    };
+    answer(stream, until, status, kind, &body)?;
+    linger(stream)
+}
+
+/// The answer to a request: status, type and body.
+fn respond(
+    head: &str,
+    place: &Place,
+    hosts: &[ControlHost],
+) -> (&'static str, &'static str, String) {
     let mut words = head.split_whitespace();
     match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics")) => match super::text(hosts) {
-            Ok(text) if accepts_open_metrics(&head) => {
-                answer(stream, "200 OK", OPEN_METRICS, &text)
+        (Some("GET"), Some("/metrics")) => {
+            // A place is held while shards are asked, and not while a scraper reads.
+            let Some(_scrape) = place.begin_scrape() else {
+                return (UNAVAILABLE, TEXT, "four scrapes run already: try again\n".into());
+            };
+            match super::text(hosts) {
+                Ok(text) if accepts_open_metrics(head) => ("200 OK", OPEN_METRICS, text),
+                Ok(text) => ("200 OK", TEXT_FORMAT, super::text_format(&text)),
+                Err(error) => ("500 Internal Server Error", TEXT, error + "\n"),
             }
-            Ok(text) => answer(stream, "200 OK", TEXT_FORMAT, &super::text_format(&text)),
-            Err(error) => answer(stream, "500 Internal Server Error", TEXT, &(error + "\n")),
-        },
-        (Some("GET"), _) => answer(stream, "404 Not Found", TEXT, "metrics are at /metrics\n"),
-        _ => answer(stream, "405 Method Not Allowed", TEXT, "use GET\n"),
+        }
+        (Some("GET"), _) => ("404 Not Found", TEXT, "metrics are at /metrics\n".into()),
+        _ => ("405 Method Not Allowed", TEXT, "use GET\n".into()),
     }
+}
+
+/// The answer to a client without a whole request; `None` if it has gone.
+fn refusal_of(error: &io::Error, place: &Place) -> Option<(&'static str, &'static str, String)> {
+    let (status, why) = match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            ("431 Request Header Fields Too Large", "a request has at most 8192 bytes\n")
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            ("408 Request Timeout", "no whole request came within 10 s\n")
+        }
+        _ if place.gave_way() => {
+            (UNAVAILABLE, "no whole request came while other clients waited\n")
+        }
+        _ => return None,
+    };
+    Some((status, TEXT, why.into()))
 }
 
 /// True if the client names OpenMetrics in its Accept fields.
@@ -145,8 +180,11 @@ fn read_head(mut stream: &TcpStream, until: Instant) -> io::Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && !head.ends_with(b"\n\n") {
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || head.len() > MOST_HEAD {
+        if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
+        }
+        if head.len() > MOST_HEAD {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
         stream.set_read_timeout(Some(left))?;
         let mut bytes = [0; 1_024];
@@ -159,24 +197,48 @@ fn read_head(mut stream: &TcpStream, until: Instant) -> io::Result<String> {
     String::from_utf8(head).map_err(io::Error::other)
 }
 
-fn answer(mut stream: &TcpStream, status: &str, kind: &str, body: &str) -> io::Result<()> {
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+/// Writes an answer, until a time.
+fn answer(
+    mut stream: &TcpStream,
+    until: Instant,
+    status: &str,
+    kind: &str,
+    body: &str,
+) -> io::Result<()> {
+    let text = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_write_timeout(Some(left))?;
+        let len = stream.write(rest)?;
+        rest = rest.get(len..).unwrap_or_default();
+    }
+    Ok(())
 }
 
-/// Limit of scrapes at a time.
-const MOST: usize = 4;
-/// Limit of threads: the scrapes, and some that are being refused.
-const MOST_THREADS: usize = 32;
+/// Reads a little of what the client still sends: a close before that would take the answer back.
+fn linger(stream: &TcpStream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(LINGER))?;
+    io::copy(&mut stream.take(MOST_LINGER), &mut io::sink()).map(drop)
+}
+
 const MOST_HEAD: usize = 8 << 10;
 /// Time for a scrape.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Pause after a refused accept(2).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Time for a client to read its answer and leave.
+const LINGER: Duration = Duration::from_millis(500);
+/// Bytes of a client that are read after its answer.
+const MOST_LINGER: u64 = 64 << 10;
+const UNAVAILABLE: &str = "503 Service Unavailable";
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

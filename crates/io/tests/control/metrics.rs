@@ -10,7 +10,7 @@ use whimbrel_io::Inspect;
 use whimbrel_io::control::ControlHost;
 use whimbrel_io::metrics::{MetricsServer, text};
 
-use crate::world::{Control, World};
+use crate::world::{Control, World, wait_until};
 
 fn host(world: &World) -> ControlHost {
     let shards = world.server.iter().map(|it| Arc::new(it.clone()) as Arc<dyn Inspect>);
@@ -101,8 +101,8 @@ fn server_answers_get_of_metrics_and_nothing_else() {
         let answer = ask(&server, request);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {answer}");
     }
-    // A head without an end is not answered.
-    assert_eq!(ask(&server, &"x".repeat(20_000)), "");
+    let answer = ask(&server, &"x".repeat(20_000));
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
 }
 
 #[test]
@@ -110,13 +110,33 @@ fn fifth_scrape_is_refused_while_four_run() {
     let world = World::new();
     let at = "127.0.0.1:0".parse().expect("an address");
     let server = MetricsServer::start(at, vec![host(&world)]).expect("a free port");
-    let silent: Vec<_> = (0..4).map(|_| TcpStream::connect(server.at()).expect("served")).collect();
-    let answer = ask(&server, "GET /metrics HTTP/1.1\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    drop(silent);
-    crate::world::wait_until(|| {
-        ask(&server, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 ")
+    // A shard that is held up keeps scrapes waiting.
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    world.server[0].inspect(Box::new(move |_| assert!(held.recv().is_err())));
+    std::thread::scope(|scope| {
+        let request = "GET /metrics HTTP/1.1\r\n\r\n";
+        let scrapes: Vec<_> = (0..5).map(|_| scope.spawn(|| ask(&server, request))).collect();
+        wait_until(|| scrapes.iter().any(|it| it.is_finished()));
+        drop(release);
+        let answers: Vec<_> = scrapes.into_iter().map(|it| it.join().expect("no panic")).collect();
+        let of = |status| answers.iter().filter(|it| it.starts_with(status)).count();
+        assert_eq!((of("HTTP/1.1 200 "), of("HTTP/1.1 503 ")), (4, 1), "{answers:?}");
     });
+}
+
+#[test]
+fn silent_scrapers_keep_no_other_out_and_are_told_so() {
+    let world = World::new();
+    let at = "127.0.0.1:0".parse().expect("an address");
+    let server = MetricsServer::start(at, vec![host(&world)]).expect("a free port");
+    let mut silent: Vec<_> =
+        (0..50).map(|_| TcpStream::connect(server.at()).expect("served")).collect();
+    let answer = ask(&server, "GET /metrics HTTP/1.1\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let mut told = String::new();
+    silent[0].set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
+    silent[0].read_to_string(&mut told).expect("an answer");
+    assert!(told.starts_with("HTTP/1.1 503 "), "{told}");
 }
 
 #[test]
