@@ -274,7 +274,8 @@ policies! {
         /// One after the other for all destinations (RFC 6056 2.2): 4.4BSD, lwIP, macOS.
         /// Anybody can guess the next.
         Sequential = "sequential",
-        /// As double-hash, but the first port and every second after it before the others: Linux.
+        /// As double-hash, but the first port and every second after it before the others: Linux. Since 5.18 that also
+        /// leaves out up to seven ports after each, and goes on from another place every ten seconds; this does not.
         EvenFirst = "even-first",
     }
 }
