@@ -20,6 +20,7 @@ use crate::bulk::{CASES, Counted, MOST_FAULTS, paced};
 use crate::churn::Options;
 use crate::datagrams::CountedDatagrams;
 use crate::hostile::{PACKETS, STREAMS, Stream};
+use crate::misses;
 use crate::part_run::{BATCH, Part, PartRun, ROUNDS};
 use crate::pieces::{BUFFERS, Case, Pieces};
 
@@ -38,6 +39,7 @@ pub(crate) fn compare() -> Result<(), Failure> {
     }
     dearer += judge("together", [now, before], WHOLE_PERCENT);
     dearer += judge_bare(now)?;
+    dearer += misses::judge(&known)?;
     dearer += judge_datagrams()? + judge_streams()? + judge_pieces()?;
     // What follows leaves a processor idle.
     let programs = thread::spawn(|| Ok([build("in-flight")?, build("operated")?]));
@@ -195,10 +197,11 @@ fn judge_operated(program: &Path) -> Result<u32, Failure> {
 
 /// Counts every part, and writes the figures into [`FILE`].
 pub(crate) fn bless() -> Result<(), Failure> {
-    let mut text = format!("# Instructions per connection, by part. To {BLESS}\n");
+    let mut text = format!("# {HEAD} To {BLESS}\n");
     for ((name, _), count) in Part::ALL.iter().zip(count_parts()?) {
         writeln!(text, "{name} = {count}")?;
     }
+    misses::record(&mut text)?;
     std::fs::write(FILE, &text)?;
     print!("{text}");
     Ok(())
@@ -216,6 +219,9 @@ pub(crate) fn run(name: &str, options: Option<&str>) -> Result<(), Failure> {
         return datagrams.run();
     }
     if let Some(done) = paced::run(name) {
+        return done;
+    }
+    if let Some(done) = misses::run(name) {
         return done;
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
@@ -255,10 +261,10 @@ impl Part {
 }
 
 /// Results of `count` for each of `items`, as many in parallel as there are processors.
-fn side_by_side<T: Sync>(
+pub(crate) fn side_by_side<T: Sync, C: Send>(
     items: &[T],
-    count: impl Fn(&T) -> Result<u64, Failure> + Sync,
-) -> Result<Vec<u64>, Failure> {
+    count: impl Fn(&T) -> Result<C, Failure> + Sync,
+) -> Result<Vec<C>, Failure> {
     let next = AtomicUsize::new(0);
     let work = || {
         let places = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
@@ -271,7 +277,7 @@ fn side_by_side<T: Sync>(
         let ended = started.into_iter().map(|worker| worker.join().expect("it does not panic"));
         ended.collect::<Result<Vec<_>, Failure>>()
     })?;
-    let by_place: BTreeMap<usize, u64> = done.into_iter().flatten().collect();
+    let by_place: BTreeMap<usize, C> = done.into_iter().flatten().collect();
     Ok(by_place.into_values().collect())
 }
 
@@ -295,21 +301,54 @@ fn collect(words: &[&str]) -> Result<u64, Failure> {
 
 /// Instructions of another program, whose function has the same name, and its output.
 fn collect_of(program: &Path, words: &[&str]) -> Result<(u64, String), Failure> {
+    let (events, output) = simulate(program, words, &[])?;
+    Ok((events.first().copied().unwrap_or(0), output))
+}
+
+/// Misses of a first-level cache, simulated.
+pub(crate) struct Misses {
+    /// When instructions were fetched.
+    pub(crate) instructions: u64,
+    /// When data was read or written.
+    pub(crate) data: u64,
+}
+
+/// Cache misses of this program, called with `words`, while [`measured`] is on the stack.
+pub(crate) fn collect_misses(words: &[&str]) -> Result<Misses, Failure> {
+    let (events, _) = simulate(&std::env::current_exe()?, words, &CACHES)?;
+    // Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
+    match events.as_slice() {
+        [_, _, _, instructions, read, written, ..] => {
+            Ok(Misses { instructions: *instructions, data: read + written })
+        }
+        _ => Err(format!("{words:?}: valgrind simulated no cache").into()),
+    }
+}
+
+/// Events of a program that Callgrind counted with these options, instructions first, and its output.
+fn simulate(
+    program: &Path,
+    words: &[&str],
+    options: &[&str],
+) -> Result<(Vec<u64>, String), Failure> {
     let valgrind = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=whimbrel_bench::counts::measured*")
         .arg("--toggle-collect=in_flight::measured*")
         .arg("--toggle-collect=operated::measured*")
+        .args(options)
         .arg(program)
         .args(words)
         .output()
         .map_err(|why| format!("valgrind: {why}; install the package of that name"))?;
     let said = String::from_utf8_lossy(&valgrind.stderr);
-    let collected = said.lines().find_map(|line| line.split_once("Collected : ")?.1.parse().ok());
-    match collected.filter(|count: &u64| valgrind.status.success() && *count > 0) {
-        Some(instructions) => Ok((instructions, String::from_utf8(valgrind.stdout)?)),
-        None => Err(format!("{words:?}: valgrind counted nothing:\n{said}").into()),
+    let collected = said.lines().find_map(|line| Some(line.split_once("Collected : ")?.1));
+    let events = collected.unwrap_or_default().split_whitespace().map(str::parse);
+    let events = events.collect::<Result<Vec<u64>, _>>()?;
+    if valgrind.status.success() && events.first().is_some_and(|count| *count > 0) {
+        return Ok((events, String::from_utf8(valgrind.stdout)?));
     }
+    Err(format!("{words:?}: valgrind counted nothing:\n{said}").into())
 }
 
 /// While this is on the stack, instructions count.
@@ -330,6 +369,11 @@ fn read(text: &str) -> Result<BTreeMap<&str, u64>, Failure> {
         .collect()
 }
 
+/// A first-level cache of 32 KiB and 8 ways for each of both, whatever this machine's is.
+const CACHES: [&str; 4] =
+    ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
+/// What [`FILE`] holds.
+const HEAD: &str = "Instructions per connection, by part, and misses of L1.";
 /// Names a run without timestamps and SACK.
 const BARE: &str = "bare";
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");

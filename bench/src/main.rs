@@ -13,6 +13,7 @@ mod counts;
 mod datagrams;
 mod hostile;
 mod meter;
+mod misses;
 mod part_run;
 mod peers;
 mod pieces;
