@@ -1,14 +1,9 @@
-//! The values that a connection begins with: what our SYN offers, and what both SYNs agree upon.
+//! The values that a connection begins with: options of our SYN, and what both SYNs say.
 
 use whimbrel_base::Micros;
 use whimbrel_wire::plain::PlainOpening;
-use whimbrel_wire::tcp::{FastOpen, OptionsView, TcpOptions, Timestamps};
+use whimbrel_wire::tcp::{FastOpen, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale};
-
-use crate::Context;
-use crate::conn::transfer::Transfer;
-use crate::conn::{Flags, State};
-use crate::tunables::MtuProbing;
 
 /// Values known in both ways of opening.
 #[derive(Clone, Copy, Debug)]
@@ -97,67 +92,5 @@ impl SynOptions {
         let mss = Some(mss);
         let rest = TcpOptions::default();
         TcpOptions { mss, window_scale, sack_permitted, fast_open, timestamps, ..rest }
-    }
-}
-
-/// Agreement of both SYNs.
-impl Transfer {
-    /// The options of our SYN or SYN-ACK other than timestamps and Fast Open.
-    #[inline]
-    pub(in crate::conn) fn offered(&self, cx: &Context) -> SynOptions {
-        let (scaling, sack_permitted) = if self.tcb.state == State::SynReceived {
-            (self.tcb.scaling(), self.tcb.flags.has(Flags::SACK))
-        } else {
-            (cx.tunables.window_scaling, cx.tunables.sack)
-        };
-        SynOptions {
-            mss: Mss::new(self.tcb.receiver.advertised_mss()),
-            window_scale: scaling.then_some(self.tcb.receiver.scale()),
-            sack_permitted,
-            fast_open: None,
-        }
-    }
-
-    /// Takes the values that both SYNs agreed upon.
-    #[inline(always)]
-    pub(in crate::conn) fn agree(&mut self, cx: &Context, handshake: &Handshake) {
-        if let Some((send_scale, recv_scale)) = handshake.scales {
-            self.tcb.sender.set_scale(send_scale);
-            self.tcb.receiver.set_scale(recv_scale);
-        }
-        if let Some(recent) = handshake.ts_recent {
-            self.tcb.flags.set(Flags::TIMESTAMPS);
-            self.stamps.recent = recent;
-            self.stamps.recent_at = cx.tick;
-        }
-        if handshake.sack {
-            self.tcb.flags.set(Flags::SACK);
-        }
-        self.tcb.agree_mss(handshake.peer_mss, &cx.tunables);
-    }
-
-    /// Takes the options of the peer's SYN that both sides want.
-    pub(in crate::conn) fn negotiate(&mut self, cx: &mut Context, options: &OptionsView<'_>) {
-        let opening = options.opening();
-        match opening.window_scale.filter(|_| cx.tunables.window_scaling) {
-            Some(scale) => self.tcb.sender.set_scale(scale),
-            None => self.tcb.receiver.set_scale(WindowScale::ZERO),
-        }
-        match options.timestamps.filter(|_| self.tcb.flags.has(Flags::TIMESTAMPS)) {
-            Some(stamps) => {
-                self.stamps.recent = stamps.val;
-                self.stamps.recent_at = cx.tick;
-            }
-            None => self.tcb.flags.clear(Flags::TIMESTAMPS),
-        }
-        if opening.sack_permitted && cx.tunables.sack {
-            self.tcb.flags.set(Flags::SACK);
-        }
-        let default = cx.tunables.default_mss(&self.tcb.ends.remote);
-        self.tcb.agree_mss(opening.mss.unwrap_or(default), &cx.tunables);
-        if cx.tunables.mtu_probing == MtuProbing::Always {
-            self.begin_mtu_search(cx);
-        }
-        self.tcb.apply_window_metrics();
     }
 }
