@@ -19,9 +19,9 @@ pub(super) const REAL: Real = Real {
         &[
             RealRow { who: "lwip-2.1", settings: WHOLE, role: REPORT, bounds: SWINGING },
             RealRow { who: "lwip-2.1+msl5s", settings: WHOLE, role: WORKS, bounds: FLAT },
-            RealRow { who: "whimbrel", settings: WHOLE, role: CURE, bounds: FLAT },
+            RealRow { who: "whimbrel", settings: WHOLE, role: CURE, bounds: CURED },
             RealRow { who: "lwip-2.1", settings: WHOLE_NGINX, role: REPORT, bounds: SWINGING },
-            RealRow { who: "whimbrel", settings: WHOLE_NGINX, role: CURE, bounds: FLAT },
+            RealRow { who: "whimbrel", settings: WHOLE_NGINX, role: CURE, bounds: CURED },
             RealRow { who: NGINX, settings: WHOLE, role: None, bounds: &[] },
         ],
         // A thousand ports instead of 28,232, and the shorter lifetime shorter in proportion.
