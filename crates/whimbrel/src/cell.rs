@@ -9,12 +9,13 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use bytes::Bytes;
 use tokio::io::Interest;
-use whimbrel_stack::Handle;
+use whimbrel_stack::{Handle, Shard};
 
 use crate::readiness::{self, Readiness};
 use crate::waiters::Waiters;
@@ -36,7 +37,7 @@ pub(crate) struct StreamState {
     pub(crate) readers: Waiters,
     /// Tasks that wait for room to write, or for the connection.
     pub(crate) writers: Waiters,
-    /// Queued chunks; `None` while there are none.
+    /// Queued chunks and what is rarely set; `None` while there is none of it.
     queues: Option<Box<StreamQueues>>,
     /// The shard's handle of the connection, once it has one.
     pub(crate) handle: Option<Handle>,
@@ -53,13 +54,15 @@ pub(crate) struct StreamState {
     pub(crate) flags: Flags,
 }
 
-/// Queued chunks in both directions, and the error to report.
+/// Queued chunks in both directions, the error to report, and the rate that the task set.
 #[derive(Default, Debug)]
 struct StreamQueues {
     outward: VecDeque<Bytes>,
     inward: VecDeque<Bytes>,
     /// Reason of the end, until it is reported.
     error: Option<io::Error>,
+    /// Limit of the rate, bytes per second (`SO_MAX_PACING_RATE`).
+    max_pacing_rate: Option<NonZeroU64>,
 }
 
 /// State of the receive side, for a task that reads.
@@ -223,6 +226,29 @@ impl StreamState {
     }
 }
 
+/// Settings.
+impl StreamState {
+    /// Applies all settings to the connection at its shard.
+    pub(crate) fn apply_settings(&self, shard: &mut Shard, handle: Handle) {
+        let mut options = self.settings.options();
+        options.overrides.max_pacing_rate = self.max_pacing_rate();
+        shard.set_options(handle, &options);
+    }
+
+    /// Returns the limit of the rate, bytes per second.
+    pub(crate) fn max_pacing_rate(&self) -> Option<NonZeroU64> {
+        self.queues.as_ref()?.max_pacing_rate
+    }
+
+    /// Sets the limit of the rate, bytes per second.
+    pub(crate) fn set_max_pacing_rate(&mut self, rate: Option<NonZeroU64>) {
+        if self.max_pacing_rate() != rate {
+            self.queues.get_or_insert_default().max_pacing_rate = rate;
+            self.drop_empty_queues();
+        }
+    }
+}
+
 /// Errors for the next read or write.
 impl StreamState {
     /// True if an error waits to be reported.
@@ -318,7 +344,8 @@ impl StreamState {
 
     /// Frees empty queues, so that an idle connection has none.
     fn drop_empty_queues(&mut self) {
-        if self.unread == 0 && self.unsent == 0 && !self.has_error() {
+        let is_empty = self.unread == 0 && self.unsent == 0 && !self.has_error();
+        if is_empty && self.max_pacing_rate().is_none() {
             self.queues = None;
         }
     }

@@ -35,7 +35,7 @@ impl StreamState {
     ) -> CellDisposition {
         self.flags.take(Flags::DIRTY);
         if self.flags.take(Flags::SETTINGS) {
-            self.settings.apply(shard, handle);
+            self.apply_settings(shard, handle);
         }
         if self.flags.has(Flags::DROPPED) {
             return self.release(shard, handle, out);

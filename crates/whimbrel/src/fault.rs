@@ -175,6 +175,12 @@ pub(crate) fn hop_limit(asked: u32) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("ttl {asked}: give 1 to 255"))
 }
 
+/// Returns the error of a limit that lets nothing leave.
+pub(crate) fn pacing_rate() -> io::Error {
+    let text = "max_pacing_rate 0: give 1 byte per second or more, or u64::MAX for no limit";
+    io::Error::new(ErrorKind::InvalidInput, text)
+}
+
 /// Returns the error of an invalid traffic class.
 pub(crate) fn traffic_class(asked: u32) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("traffic class {asked}: give 0 to 255"))

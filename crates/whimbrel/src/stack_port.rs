@@ -213,7 +213,7 @@ impl StackPort {
                 Err(error) => return state.on_lost(fault::connect(error), &mut self.woken),
             };
             state.handle = Some(handle);
-            state.settings.apply(shard, handle);
+            state.apply_settings(shard, handle);
             note_congestion_control(&mut state.settings, shard, handle);
             if fast {
                 state.push(shard, handle, &mut self.woken);

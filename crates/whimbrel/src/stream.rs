@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use whimbrel_tcp::conn::Snapshot;
 use whimbrel_wire::{Endpoint, Flow};
 
 use crate::bind_table::ReservedAddr;
-use crate::cell::{Flags, PostAction, Settings, StreamCell};
+use crate::cell::{Flags, PostAction, Settings, StreamCell, StreamState};
 use crate::mailbox::{Connect, Mailbox, Request};
 use crate::waiters::wake_all;
 use crate::{BufferSize, Stack, fault, stack};
@@ -292,6 +293,26 @@ impl TcpStream {
         self.set(|settings| settings.set_congestion_control(algorithm))
     }
 
+    /// Returns the limit of the rate at which data leaves, bytes per second (`SO_MAX_PACING_RATE`);
+    /// `u64::MAX` without one. Not in tokio.
+    pub fn max_pacing_rate(&self) -> io::Result<u64> {
+        Ok(self.cell.lock().max_pacing_rate().map_or(u64::MAX, NonZeroU64::get))
+    }
+
+    /// Limits the rate at which data leaves, retransmitted data included, to `rate` bytes per second
+    /// (`SO_MAX_PACING_RATE`). The connection is paced from then on; its first 14,600 bytes leave at once,
+    /// as on Linux. No wait exceeds a second, so that less than two segments per second has no effect.
+    /// `u64::MAX` removes the limit. Not in tokio.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: `rate` is 0. Linux accepts it.
+    pub fn set_max_pacing_rate(&self, rate: u64) -> io::Result<()> {
+        let rate = NonZeroU64::new(rate).ok_or_else(fault::pacing_rate)?;
+        let rate = Some(rate).filter(|rate| *rate != NonZeroU64::MAX);
+        self.change(|state| state.set_max_pacing_rate(rate))
+    }
+
     /// Returns the variables of the connection at this moment (`TCP_INFO`). Not in tokio.
     ///
     /// # Cancel safety
@@ -321,9 +342,14 @@ impl TcpStream {
     }
 
     fn set(&self, set: impl FnOnce(&mut Settings)) -> io::Result<()> {
+        self.change(|state| set(&mut state.settings))
+    }
+
+    /// Changes the settings and has the shard apply them.
+    fn change(&self, change: impl FnOnce(&mut StreamState)) -> io::Result<()> {
         let post = {
             let mut state = self.cell.lock();
-            set(&mut state.settings);
+            change(&mut state);
             state.flags.set(Flags::SETTINGS);
             state.dirty()
         };

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{AckTiming, BufferSize, KeepAlive, Nagle, SocketOptions, SocketOverrides};
@@ -88,11 +87,6 @@ impl Settings {
             traffic_class: TrafficClass::default(),
             switches: 0,
         }
-    }
-
-    /// Applies the settings to a connection of the shard.
-    pub(crate) fn apply(&self, shard: &mut Shard, handle: Handle) {
-        shard.set_options(handle, &self.options());
     }
 
     /// Returns the settings in the shard's form.

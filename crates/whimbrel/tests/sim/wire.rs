@@ -1,5 +1,7 @@
 //! A wire between two stacks under a paused clock: the figures of `whimbrel bulk --clock virtual`.
 
+use std::io::ErrorKind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -41,6 +43,56 @@ fn wire_of(link: &str, seed: u64) -> (MemEnd, MemEnd) {
 fn paused<F: Future>(test: F) -> F::Output {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().start_paused(true).build().unwrap().block_on(test)
+}
+
+/// Returns the rate in bytes per second at which the next `bytes` arrive, after `skipped` ones.
+async fn rate_of(stream: &mut TcpStream, skipped: usize, bytes: usize) -> f64 {
+    stream.read_exact(&mut vec![0; skipped]).await.unwrap();
+    let began = Instant::now();
+    stream.read_exact(&mut vec![0; bytes]).await.unwrap();
+    bytes as f64 / began.elapsed().as_secs_f64()
+}
+
+#[test]
+fn stream_keeps_the_rate_that_was_set() {
+    paused(async {
+        let (left, right) = wire_of("rate=100M,delay=5ms", 1);
+        let stack = |end, address| Stack::builder().mem(end).address(address, 24).unwrap().build();
+        let (server, client) =
+            (stack(left, "10.0.0.1").unwrap(), stack(right, "10.0.0.2").unwrap());
+        let listener = TcpListener::bind(&server, "10.0.0.1:7").await.unwrap();
+        let (stream, accepted) =
+            tokio::join!(TcpStream::connect(&client, "10.0.0.1:7"), listener.accept());
+        let (stream, mut peer) = (Arc::new(stream.unwrap()), accepted.unwrap().0);
+        assert_eq!(stream.max_pacing_rate().unwrap(), u64::MAX);
+        let error = stream.set_max_pacing_rate(0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("u64::MAX for no limit"), "{error}");
+        stream.set_max_pacing_rate(500_000).unwrap();
+        let writer = Arc::clone(&stream);
+        tokio::spawn(async move {
+            loop {
+                writer.writable().await.unwrap();
+                let _full = writer.try_write(&[7; 10_000]);
+            }
+        });
+        let mut expect = async |rate: u64| {
+            let arrived = rate_of(&mut peer, 400_000, 2_000_000).await;
+            assert_eq!(stream.max_pacing_rate().unwrap(), rate);
+            assert!((arrived / rate as f64 - 1.0).abs() <= 0.02, "{arrived} B/s, not {rate}");
+        };
+        expect(500_000).await;
+        stream.set_max_pacing_rate(2_000_000).unwrap();
+        expect(2_000_000).await;
+        // Another setting does not remove the limit.
+        stream.set_nodelay(true).unwrap();
+        expect(2_000_000).await;
+        stream.set_max_pacing_rate(250_000).unwrap();
+        expect(250_000).await;
+        stream.set_max_pacing_rate(u64::MAX).unwrap();
+        let free = rate_of(&mut peer, 400_000, 5_000_000).await;
+        assert!(free > 10_000_000.0, "{free} B/s without a limit");
+    });
 }
 
 #[test]
