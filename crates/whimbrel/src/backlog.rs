@@ -6,10 +6,12 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use whimbrel_stack::{ListenerId, Shard};
+use whimbrel_tcp::conn::SocketOptions;
 use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Endpoint, Flow};
 
@@ -25,6 +27,8 @@ pub(crate) struct ListenOptions {
     pub(crate) fast_open: u32,
     /// Settings that accepted streams inherit.
     pub(crate) settings: Settings,
+    /// Limit of the rate of accepted streams, bytes per second.
+    pub(crate) rate: Option<NonZeroU64>,
 }
 
 /// Shared half of a listener.
@@ -46,6 +50,8 @@ pub(crate) struct Backlog {
 pub(crate) struct State {
     /// Settings that accepted streams inherit.
     pub(crate) settings: Settings,
+    /// Limit of the rate of accepted streams, bytes per second.
+    pub(crate) rate: Option<NonZeroU64>,
     /// Tasks that wait for a connection.
     pub(crate) waiters: Waiters,
     ready: VecDeque<Accepted>,
@@ -70,9 +76,10 @@ pub(crate) struct Accepted {
 
 impl Backlog {
     pub(crate) fn new(at: Endpoint, families: Families, options: ListenOptions) -> Self {
-        let ListenOptions { backlog, fast_open, settings } = options;
+        let ListenOptions { backlog, fast_open, settings, rate } = options;
         let state = State {
             settings,
+            rate,
             waiters: Waiters::default(),
             ready: VecDeque::new(),
             id: None,
@@ -116,6 +123,11 @@ const AMPLE: u32 = 128;
 
 /// Handing over by the shard.
 impl State {
+    /// Returns what accepted streams inherit, in the shard's form.
+    pub(crate) fn options(&self) -> SocketOptions {
+        self.settings.options(self.rate)
+    }
+
     /// Returns the number of further connections that the shard may hand over.
     pub(crate) fn room(&self, most: u32) -> usize {
         (most as usize).saturating_sub(self.ready.len())

@@ -16,12 +16,13 @@ use std::task::Waker;
 use bytes::Bytes;
 use tokio::io::Interest;
 use whimbrel_stack::{Handle, Shard};
+use whimbrel_tcp::conn::SocketOptions;
 
 use crate::readiness::{self, Readiness};
 use crate::waiters::Waiters;
 
 pub(crate) use flags::Flags;
-pub(crate) use settings::Settings;
+pub(crate) use settings::{Settings, rate_limit, rate_of};
 
 mod flags;
 mod settings;
@@ -230,9 +231,12 @@ impl StreamState {
 impl StreamState {
     /// Applies all settings to the connection at its shard.
     pub(crate) fn apply_settings(&self, shard: &mut Shard, handle: Handle) {
-        let mut options = self.settings.options();
-        options.overrides.max_pacing_rate = self.max_pacing_rate();
-        shard.set_options(handle, &options);
+        shard.set_options(handle, &self.options());
+    }
+
+    /// Returns all settings in the shard's form.
+    pub(crate) fn options(&self) -> SocketOptions {
+        self.settings.options(self.max_pacing_rate())
     }
 
     /// Returns the limit of the rate, bytes per second.

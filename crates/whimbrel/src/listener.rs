@@ -76,7 +76,11 @@ impl TcpListener {
         for addr in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
             let listening = stack.reserve(addr, Share::ADDRESS).and_then(|at| {
-                Self::listen(stack, at, ListenOptions { backlog: BACKLOG, fast_open: 0, settings })
+                Self::listen(
+                    stack,
+                    at,
+                    ListenOptions { backlog: BACKLOG, fast_open: 0, settings, rate: None },
+                )
             });
             match listening {
                 Ok(listener) => return Ok(listener),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use bytes::Bytes;
 
 use crate::backlog::ListenOptions;
 use crate::bind_table::{ReservedAddr, Share};
-use crate::cell::Settings;
+use crate::cell::{Settings, rate_limit, rate_of};
 use crate::stream::ConnectRequest;
 use crate::{BufferSize, Stack, TcpListener, TcpStream, fault};
 
@@ -25,6 +26,8 @@ pub struct TcpSocket {
 #[derive(Debug)]
 struct Draft {
     settings: Settings,
+    /// Limit of the rate, bytes per second.
+    rate: Option<NonZeroU64>,
     share: Share,
     bound: Option<ReservedAddr>,
     /// Address that was bound without a port.
@@ -50,6 +53,7 @@ impl TcpSocket {
         let settings = Settings::new(stack.tunables());
         let draft = Draft {
             settings,
+            rate: None,
             share: Share::NONE,
             bound: None,
             source: None,
@@ -106,8 +110,8 @@ impl TcpSocket {
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
-        let Draft { bound, source, settings, .. } = draft;
-        let options = ConnectRequest { peer: addr, bound, source, settings, first: None };
+        let Draft { bound, source, settings, rate, .. } = draft;
+        let options = ConnectRequest { peer: addr, bound, source, settings, rate, first: None };
         TcpStream::open(&stack, options).await
     }
 
@@ -130,11 +134,11 @@ impl TcpSocket {
     pub async fn connect_fast(self, addr: SocketAddr, data: &[u8]) -> io::Result<TcpStream> {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
-        let Draft { bound, source, settings, .. } = draft;
+        let Draft { bound, source, settings, rate, .. } = draft;
         // No SYN has room for more; the rest is sent after the handshake.
         let (first, mut rest) = data.split_at(data.len().min(FIRST));
         let first = Some(Bytes::copy_from_slice(first));
-        let options = ConnectRequest { peer: addr, bound, source, settings, first };
+        let options = ConnectRequest { peer: addr, bound, source, settings, rate, first };
         let stream = TcpStream::open(&stack, options).await?;
         while !rest.is_empty() {
             stream.writable().await?;
@@ -157,8 +161,8 @@ impl TcpSocket {
             Some(bound) => bound,
             None => stack.reserve(any, draft.share)?,
         };
-        let options =
-            ListenOptions { backlog, fast_open: draft.fast_open, settings: draft.settings };
+        let Draft { fast_open, settings, rate, .. } = draft;
+        let options = ListenOptions { backlog, fast_open, settings, rate };
         TcpListener::listen(&stack, bound, options)
     }
 
@@ -279,6 +283,23 @@ impl TcpSocket {
     pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
         let algorithm = self.stack.congestion_names()?.find(name)?;
         self.set(|settings| settings.set_congestion_control(algorithm))
+    }
+
+    /// Returns the limit of the rate at which data will leave, bytes per second (`SO_MAX_PACING_RATE`);
+    /// `u64::MAX` without one. Not in tokio.
+    pub fn max_pacing_rate(&self) -> io::Result<u64> {
+        Ok(rate_of(self.lock().rate))
+    }
+
+    /// Calls [`TcpStream::set_max_pacing_rate`] on the future connection, or on each one that the
+    /// listener accepts, as on Linux: at most `rate` bytes per second. Not in tokio.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: `rate` is 0. Linux accepts it.
+    pub fn set_max_pacing_rate(&self, rate: u64) -> io::Result<()> {
+        self.lock().rate = rate_limit(rate)?;
+        Ok(())
     }
 
     /// Returns the size of the send buffer in bytes.

@@ -203,7 +203,7 @@ impl StackPort {
             }
             let opened = if fast {
                 // Before it leaves, the SYN takes the written data.
-                let options = state.settings.options();
+                let options = state.options();
                 shard.connect_fast(remote, local, &options, &mut Bytes::new())
             } else {
                 shard.connect(remote, local)
@@ -232,7 +232,7 @@ impl StackPort {
         let mut state = backlog.lock();
         match listening {
             Ok(id) => {
-                shard.set_listener_options(id, &state.settings.options());
+                shard.set_listener_options(id, &state.options());
                 shard.set_fast_open(id, backlog.fast_open);
                 state.id = Some(id);
                 drop(state);
@@ -246,7 +246,7 @@ impl StackPort {
     fn update_listener(&mut self, shard: &mut Shard, backlog: &Backlog) {
         let (id, dropped, options) = {
             let state = backlog.lock();
-            (state.id, state.is_dropped(), state.settings.options())
+            (state.id, state.is_dropped(), state.options())
         };
         let Some(id) = id else { return };
         if !dropped {
@@ -325,9 +325,9 @@ impl StackPort {
     /// Hands over completed connections, as many as the backlog has room for.
     fn accept(&mut self, shard: &mut Shard, id: ListenerId) {
         let Some(backlog) = self.listeners.get(&id).map(Arc::clone) else { return };
-        let (room, settings) = {
+        let (room, settings, rate) = {
             let state = backlog.lock();
-            (state.room(backlog.most), state.settings)
+            (state.room(backlog.most), state.settings, state.rate)
         };
         for _ in 0..room {
             let Some(handle) = shard.accept(id) else { break };
@@ -338,6 +338,7 @@ impl StackPort {
             let mut settings = settings;
             note_congestion_control(&mut settings, shard, handle);
             let cell = StreamCell::accepted(handle, settings);
+            cell.lock().set_max_pacing_rate(rate);
             // Data that arrived with the handshake can be read at once.
             let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
             self.keep(handle, Arc::clone(&cell));

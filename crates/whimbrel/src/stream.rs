@@ -15,7 +15,7 @@ use whimbrel_tcp::conn::Snapshot;
 use whimbrel_wire::{Endpoint, Flow};
 
 use crate::bind_table::ReservedAddr;
-use crate::cell::{Flags, PostAction, Settings, StreamCell, StreamState};
+use crate::cell::{Flags, PostAction, Settings, StreamCell, StreamState, rate_limit, rate_of};
 use crate::mailbox::{Connect, Mailbox, Request};
 use crate::waiters::wake_all;
 use crate::{BufferSize, Stack, fault, stack};
@@ -58,6 +58,8 @@ pub(crate) struct ConnectRequest {
     /// Local address, if it was bound without a port.
     pub(crate) source: Option<IpAddr>,
     pub(crate) settings: Settings,
+    /// Limit of the rate, bytes per second.
+    pub(crate) rate: Option<NonZeroU64>,
     /// Data for the SYN, if the peer takes it.
     pub(crate) first: Option<Bytes>,
 }
@@ -85,7 +87,14 @@ impl TcpStream {
         let mut last = None;
         for peer in lookup_host(addr).await? {
             let settings = Settings::new(stack.tunables());
-            let options = ConnectRequest { peer, bound: None, source: None, settings, first: None };
+            let options = ConnectRequest {
+                peer,
+                bound: None,
+                source: None,
+                settings,
+                rate: None,
+                first: None,
+            };
             match Self::open(stack, options).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
@@ -98,13 +107,13 @@ impl TcpStream {
         if options.bound.is_some() {
             return Self::open_at_shard(stack, options).await;
         }
-        let ConnectRequest { peer, source, settings, first, .. } = options;
+        let ConnectRequest { peer, source, settings, rate, first, .. } = options;
         // Each shard has its own ports, so one may run out before the others.
         let (mut tries, mut former) = (stack.shards(), None);
         loop {
             tries -= 1;
             let options =
-                ConnectRequest { peer, bound: None, source, settings, first: first.clone() };
+                ConnectRequest { peer, bound: None, source, settings, rate, first: first.clone() };
             let opened = Self::open_at_shard(stack, options).await;
             let error = match opened {
                 Ok(stream) => return Ok(stream),
@@ -118,7 +127,7 @@ impl TcpStream {
     }
 
     async fn open_at_shard(stack: &Stack, options: ConnectRequest) -> io::Result<Self> {
-        let ConnectRequest { mut peer, bound, source, settings, first } = options;
+        let ConnectRequest { mut peer, bound, source, settings, rate, first } = options;
         // As for accepted streams: IPv4 connections have IPv4 addresses.
         peer.set_ip(peer.ip().to_canonical());
         let at = bound.as_ref().map(ReservedAddr::at);
@@ -132,6 +141,7 @@ impl TcpStream {
             _reserved: bound,
         };
         let cell = Arc::clone(&stream.cell);
+        cell.lock().set_max_pacing_rate(rate);
         let fast = first.is_some();
         if let Some(first) = first {
             // Without a handle there is no connection to close.
@@ -296,7 +306,7 @@ impl TcpStream {
     /// Returns the limit of the rate at which data leaves, bytes per second (`SO_MAX_PACING_RATE`);
     /// `u64::MAX` without one. Not in tokio.
     pub fn max_pacing_rate(&self) -> io::Result<u64> {
-        Ok(self.cell.lock().max_pacing_rate().map_or(u64::MAX, NonZeroU64::get))
+        Ok(rate_of(self.cell.lock().max_pacing_rate()))
     }
 
     /// Limits the rate at which data leaves, retransmitted data included, to `rate` bytes per second
@@ -308,8 +318,7 @@ impl TcpStream {
     ///
     /// `InvalidInput`: `rate` is 0. Linux accepts it.
     pub fn set_max_pacing_rate(&self, rate: u64) -> io::Result<()> {
-        let rate = NonZeroU64::new(rate).ok_or_else(fault::pacing_rate)?;
-        let rate = Some(rate).filter(|rate| *rate != NonZeroU64::MAX);
+        let rate = rate_limit(rate)?;
         self.change(|state| state.set_max_pacing_rate(rate))
     }
 

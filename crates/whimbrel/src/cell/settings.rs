@@ -1,11 +1,15 @@
 //! Socket options of a stream, or of a socket that becomes one.
 
+use std::io;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{AckTiming, BufferSize, KeepAlive, Nagle, SocketOptions, SocketOverrides};
 use whimbrel_wire::TrafficClass;
+
+use crate::fault;
 
 /// Settings of a stream, 14 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,8 +93,8 @@ impl Settings {
         }
     }
 
-    /// Returns the settings in the shard's form.
-    pub(crate) fn options(&self) -> SocketOptions {
+    /// Returns the settings and the limit of the rate in the shard's form.
+    pub(crate) fn options(&self, max_pacing_rate: Option<NonZeroU64>) -> SocketOptions {
         let hop_limit = self.has(Self::HOP_LIMIT).then_some(self.hop_limit);
         let acks = if self.quickack() { AckTiming::AtOnce } else { AckTiming::Delayed };
         SocketOptions {
@@ -105,6 +109,7 @@ impl Settings {
                 tos: self.tos,
                 traffic_class: self.traffic_class,
                 acks,
+                max_pacing_rate,
                 ..SocketOverrides::default()
             },
             ..SocketOptions::default()
@@ -234,6 +239,17 @@ impl Settings {
 
     /// Range of the tunables `buffers.send` and `buffers.recv`.
     const SIZES: std::ops::RangeInclusive<u32> = 2 << 10..=1 << 30;
+}
+
+/// Returns the limit that an application gives in bytes per second; `u64::MAX` is none.
+pub(crate) fn rate_limit(rate: u64) -> io::Result<Option<NonZeroU64>> {
+    let rate = NonZeroU64::new(rate).ok_or_else(fault::pacing_rate)?;
+    Ok(Some(rate).filter(|rate| *rate != NonZeroU64::MAX))
+}
+
+/// Returns the limit as an application reads it.
+pub(crate) fn rate_of(limit: Option<NonZeroU64>) -> u64 {
+    limit.map_or(u64::MAX, NonZeroU64::get)
 }
 
 /// RFC 3168 5: the two low bits.

@@ -33,7 +33,7 @@ impl Bench {
         let shutdown =
             Arc::new(Shutdown::new(Stop::new().unwrap(), [Waker::new().unwrap()].into()));
         let settings = Settings::new(&Tunables::default());
-        let options = ListenOptions { backlog, fast_open: 0, settings };
+        let options = ListenOptions { backlog, fast_open: 0, settings, rate: None };
         let sharded = ShardedListener::new(&[Arc::clone(&mailbox)], AT, options);
         sharded.open();
         let mut bench = Self {

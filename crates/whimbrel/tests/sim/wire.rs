@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
-use whimbrel::{LinkConfig, MemEnd, Stack, TcpListener, TcpStream, mem_wire};
+use whimbrel::{LinkConfig, MemEnd, Stack, TcpListener, TcpSocket, TcpStream, mem_wire};
 
 /// Sends 2 MB over the wire. Returns the time from `connect` until the receiver has confirmed them.
 async fn send(wire: (MemEnd, MemEnd)) -> Duration {
@@ -53,6 +53,14 @@ async fn rate_of(stream: &mut TcpStream, skipped: usize, bytes: usize) -> f64 {
     bytes as f64 / began.elapsed().as_secs_f64()
 }
 
+/// Writes to `stream` without end.
+async fn fill(stream: Arc<TcpStream>) {
+    loop {
+        stream.writable().await.unwrap();
+        let _full = stream.try_write(&[7; 10_000]);
+    }
+}
+
 #[test]
 fn stream_keeps_the_rate_that_was_set() {
     paused(async {
@@ -69,13 +77,7 @@ fn stream_keeps_the_rate_that_was_set() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("u64::MAX for no limit"), "{error}");
         stream.set_max_pacing_rate(500_000).unwrap();
-        let writer = Arc::clone(&stream);
-        tokio::spawn(async move {
-            loop {
-                writer.writable().await.unwrap();
-                let _full = writer.try_write(&[7; 10_000]);
-            }
-        });
+        tokio::spawn(fill(Arc::clone(&stream)));
         let mut expect = async |rate: u64| {
             let arrived = rate_of(&mut peer, 400_000, 2_000_000).await;
             assert_eq!(stream.max_pacing_rate().unwrap(), rate);
@@ -92,6 +94,46 @@ fn stream_keeps_the_rate_that_was_set() {
         stream.set_max_pacing_rate(u64::MAX).unwrap();
         let free = rate_of(&mut peer, 400_000, 5_000_000).await;
         assert!(free > 10_000_000.0, "{free} B/s without a limit");
+    });
+}
+
+#[test]
+fn streams_inherit_the_rate_of_their_socket() {
+    paused(async {
+        let (left, right) = wire_of("rate=100M,delay=5ms", 1);
+        let stack = |end, address| Stack::builder().mem(end).address(address, 24).unwrap().build();
+        let (server, client) =
+            (stack(left, "10.0.0.1").unwrap(), stack(right, "10.0.0.2").unwrap());
+        let address = "10.0.0.1:7".parse().unwrap();
+        let socket = TcpSocket::new_v4(&server).unwrap();
+        assert_eq!(socket.max_pacing_rate().unwrap(), u64::MAX);
+        assert_eq!(socket.set_max_pacing_rate(0).unwrap_err().kind(), ErrorKind::InvalidInput);
+        socket.set_max_pacing_rate(500_000).unwrap();
+        assert_eq!(socket.max_pacing_rate().unwrap(), 500_000);
+        socket.bind(address).unwrap();
+        let listener = socket.listen(8).unwrap();
+        for limit in [u64::MAX, 2_000_000] {
+            let socket = TcpSocket::new_v4(&client).unwrap();
+            socket.set_max_pacing_rate(limit).unwrap();
+            let (stream, accepted) = tokio::join!(socket.connect(address), listener.accept());
+            let (mut stream, mut peer) = (stream.unwrap(), accepted.unwrap().0);
+            assert_eq!(stream.max_pacing_rate().unwrap(), limit);
+            assert_eq!(peer.max_pacing_rate().unwrap(), 500_000);
+            // The accepted stream sends first, then the one that connected.
+            let arrived = {
+                let writer = async { peer.write_all(&vec![7; 2_400_000]).await.unwrap() };
+                tokio::join!(writer, rate_of(&mut stream, 400_000, 2_000_000)).1
+            };
+            assert!((arrived / 500_000.0 - 1.0).abs() <= 0.02, "{arrived} B/s was accepted");
+            let filler = tokio::spawn(fill(Arc::new(stream)));
+            let arrived = rate_of(&mut peer, 400_000, 2_000_000).await;
+            filler.abort();
+            let is_kept = match limit {
+                u64::MAX => arrived > 4_000_000.0,
+                limit => (arrived / limit as f64 - 1.0).abs() <= 0.02,
+            };
+            assert!(is_kept, "{arrived} B/s, not {limit}");
+        }
     });
 }
 

@@ -23,11 +23,11 @@ fn sizes_begin_as_the_stacks_and_are_kept_within_bounds() {
     assert_eq!((settings.send_size(), settings.recv_size()), (2 << 10, 1 << 30));
     settings.set_recv_size(BufferSize::Exact(1 << 30));
     settings.set_send_size(BufferSize::Floor(70_000));
-    let options = settings.options();
+    let options = settings.options(None);
     assert_eq!(options.recv_size, BufferSize::Exact(1 << 30));
     assert_eq!(options.send_size, BufferSize::Floor(70_000));
     settings.set_send_size(BufferSize::Auto);
-    assert_eq!(settings.options().send_size, BufferSize::Auto);
+    assert_eq!(settings.options(None).send_size, BufferSize::Auto);
     assert_eq!(settings.send_size(), 70_000, "what it was");
 }
 
@@ -40,7 +40,7 @@ fn a_congestion_control_is_kept_beside_the_switches() {
         let algorithm = Algorithm::of_number(number);
         settings.set_congestion_control(algorithm);
         assert_eq!(settings.congestion_control(), Some(algorithm));
-        assert_eq!(settings.options().congestion_control, Some(algorithm));
+        assert_eq!(settings.options(None).congestion_control, Some(algorithm));
     }
     settings.set_keepalive(true);
     assert_eq!(settings.congestion_control(), Some(Algorithm::of_number(0)));
@@ -51,13 +51,13 @@ fn a_congestion_control_is_kept_beside_the_switches() {
 fn the_shard_is_told_what_was_set_and_nothing_else() {
     let mut settings = Settings::new(&Tunables { hop_limit: 30, ..Tunables::default() });
     assert_eq!(settings.hop_limit(), 30);
-    assert_eq!(settings.options(), SocketOptions::default());
+    assert_eq!(settings.options(None), SocketOptions::default());
     settings.set_hop_limit(3);
     settings.set_nodelay(true);
     settings.set_keepalive(true);
     settings.set_recv_size(100_000);
     settings.set_quickack(true);
-    let options = settings.options();
+    let options = settings.options(None);
     let hops = (options.overrides.ttl, options.overrides.hop_limit);
     assert_eq!(options.overrides.acks, AckTiming::AtOnce);
     assert_eq!(hops, (Some(3), Some(3)), "whichever family it is");
