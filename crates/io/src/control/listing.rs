@@ -46,9 +46,10 @@ pub(super) fn answer(
                 Err(refusal) => return writer.line(&refusal.answer(&request.id)),
             };
             place = slice.next;
-            for listed in slice.listed.iter().filter(|listed| wanted.has(listed)) {
+            let each = slice.listed.iter().zip(slice.moment.path_mtus());
+            for (listed, path_mtu) in each.filter(|(listed, _)| wanted.has(listed)) {
                 sockets += 1;
-                let socket = record(listed, number, &slice.moment, cookies());
+                let socket = record(listed, path_mtu, number, &slice.moment, cookies());
                 writer.line(&json!({ "id": request.id, "socket": socket }))?;
             }
         }

@@ -8,7 +8,7 @@ use whimbrel_base::Tick;
 use whimbrel_stack::Shard;
 use whimbrel_stack::shard::{Listed, ListedPurpose, ListedTimer};
 use whimbrel_tcp::cc::Algorithm;
-use whimbrel_tcp::conn::{Limit, Snapshot, TimerPurpose};
+use whimbrel_tcp::conn::{Limit, Snapshot, State, TimerPurpose};
 use whimbrel_tcp::recovery::CaState;
 use whimbrel_tcp::send::SendTimer;
 use whimbrel_wire::Endpoint;
@@ -19,6 +19,10 @@ pub(super) struct Moment {
     now: Tick,
     /// Names of the congestion controls of its connections.
     algorithms: Vec<(Algorithm, String)>,
+    /// The longest delay of an acknowledgment.
+    delayed_ack: Duration,
+    /// The largest IP packet that the path of each listed socket is known to carry, bytes.
+    path_mtus: Vec<u16>,
 }
 
 impl Moment {
@@ -31,7 +35,21 @@ impl Moment {
                 algorithms.push((algorithm, name));
             }
         }
-        Self { now: shard.now().tick(), algorithms }
+        let path_mtu = |listed: &Listed| {
+            let remote = listed.remote.filter(|_| listed.snapshot.is_some());
+            remote.and_then(|remote| shard.path_mtu(&remote.addr)).unwrap_or_else(|| shard.mtu())
+        };
+        Self {
+            now: shard.now().tick(),
+            algorithms,
+            delayed_ack: shard.tunables().delayed_ack,
+            path_mtus: listed.iter().map(path_mtu).collect(),
+        }
+    }
+
+    /// The path MTU of each listed socket.
+    pub(super) fn path_mtus(&self) -> impl Iterator<Item = u16> {
+        self.path_mtus.iter().copied()
     }
 
     fn name(&self, algorithm: Algorithm) -> Option<&str> {
@@ -47,6 +65,7 @@ impl Moment {
 /// A socket as an object; `shard` is the number of its shard.
 pub(super) fn record(
     listed: &Listed,
+    path_mtu: u16,
     shard: usize,
     moment: &Moment,
     cookies: &RandomState,
@@ -67,7 +86,7 @@ pub(super) fn record(
     object.insert("cookie".into(), format!("{cookie:x}").into());
     object.insert("timers".into(), listed.timers.iter().map(timer).collect());
     if let Some(snapshot) = &listed.snapshot {
-        object.insert("info".into(), info(snapshot, moment));
+        object.insert("info".into(), info(snapshot, path_mtu, moment));
     }
     object.into()
 }
@@ -98,21 +117,29 @@ fn timer(timer: &ListedTimer) -> Value {
 }
 
 /// The variables of a connection, under the names of `ss -i` where it has one; times in seconds.
-fn info(it: &Snapshot, moment: &Moment) -> Value {
+fn info(it: &Snapshot, path_mtu: u16, moment: &Moment) -> Value {
     let mut info = Map::new();
     for part in
         [negotiated(it), window(it, moment), times(it, moment), counts(it), memory(it), waits(it)]
     {
         super::extend(&mut info, part);
     }
+    info.insert("pmtu".into(), path_mtu.into());
     info.into()
 }
 
 fn negotiated(it: &Snapshot) -> Value {
-    let shifts = it.scales.map(|(peer, own)| [peer.get(), own.get()]);
+    // Before the peer answers, they are only offered.
+    let agreed = it.state != State::SynSent;
+    let stamped = agreed && it.timestamps;
+    let scales = it.scales.filter(|_| agreed);
+    // Each segment has the timestamps of RFC 7323, 10 bytes and 2 to fill up.
+    let advertised = it.advertised_mss.saturating_sub(if stamped { 12 } else { 0 });
     json!({
-        "ts": it.timestamps, "sack": it.sack, "ecn": it.ecn, "fastopen": it.syn_data,
-        "wscale": shifts, "mss": it.mss, "advmss": it.advertised_mss, "rcvmss": it.tally.rcv_mss,
+        "ts": stamped, "sack": agreed && it.sack, "ecn": agreed && it.ecn,
+        "fastopen": agreed && it.syn_data,
+        "wscale": scales.map(|(peer, own)| [peer.get(), own.get()]),
+        "mss": it.mss, "advmss": advertised, "rcvmss": it.tally.rcv_mss,
         "no_delay": it.no_delay, "keep_alive": it.keep_alive,
         "fin_received": it.fin_received, "fin_unacked": it.fin_unacked,
         "soft_error": it.soft_error.map(|error| format!("{error:?}")),
@@ -138,7 +165,7 @@ fn window(it: &Snapshot, moment: &Moment) -> Value {
 fn times(it: &Snapshot, moment: &Moment) -> Value {
     let limits = [Limit::Network, Limit::Window, Limit::Buffer];
     json!({
-        "rto": seconds(it.rto), "backoff": it.backoff, "rtt": it.srtt.map(seconds),
+        "rto": seconds(it.rto), "ato": seconds(moment.delayed_ack), "backoff": it.backoff, "rtt": it.srtt.map(seconds),
         "rttvar": seconds(it.rttvar), "minrtt": it.tally.min_rtt().map(seconds),
         "lastsnd": moment.since(it.tally.last_data_sent), "lastrcv": moment.since(it.tally.last_data_recv),
         "lastack": moment.since(it.tally.last_ack_recv),
@@ -166,7 +193,7 @@ fn counts(it: &Snapshot) -> Value {
 fn memory(it: &Snapshot) -> Value {
     json!({
         "unread": it.unread, "send_queued": it.send_queued, "notsent": it.unsent,
-        "unacked": it.unacked_text(), "send_buffer": it.send_size, "recv_buffer": it.recv_size, "rcv_ssthresh": it.recv_limit,
+        "unacked": it.snd.max.offset_from(it.snd.una), "send_buffer": it.send_size, "recv_buffer": it.recv_size, "rcv_ssthresh": it.recv_limit,
     })
 }
 

@@ -71,6 +71,11 @@ impl Info<'_> {
         seconds(&self.0[name]).map(|time| time.as_micros() as f64 / 1e3)
     }
 
+    /// Milliseconds of a time, `None` below a microsecond, as `ss` has it.
+    fn measured(&self, name: &str) -> Option<f64> {
+        self.millis(name).filter(|time| *time > 0.0)
+    }
+
     fn mss(&self) -> u64 {
         self.number("mss").max(1)
     }
@@ -93,19 +98,18 @@ impl Info<'_> {
 
     fn times(&self) -> Vec<String> {
         let rto = self.millis("rto").map(|rto| format!("rto:{}", significant(rto)));
-        let rtt = self.millis("rtt").map(|rtt| {
+        let rtt = self.measured("rtt").map(|rtt| {
             let variance = self.millis("rttvar").unwrap_or(0.0);
             format!("rtt:{}/{}", significant(rtt), significant(variance))
         });
-        rto.into_iter().chain(self.positive("backoff")).chain(rtt).collect()
+        let ato = self.measured("ato").map(|ato| format!("ato:{}", significant(ato)));
+        [rto, self.positive("backoff"), rtt, ato].into_iter().flatten().collect()
     }
 
     fn sizes(&self) -> Vec<String> {
         let mss = self.mss();
-        let stamps = if self.is("ts") { 12 } else { 0 };
         let mut parts = vec![format!("mss:{mss}")];
-        parts.extend(self.positive("rcvmss"));
-        parts.push(format!("advmss:{}", self.number("advmss").saturating_sub(stamps)));
+        parts.extend(["pmtu", "rcvmss", "advmss"].iter().filter_map(|name| self.positive(name)));
         parts.push(format!("cwnd:{}", self.number("cwnd") / mss));
         let threshold = self.0["ssthresh"].as_u64();
         parts.extend(threshold.map(|threshold| format!("ssthresh:{}", threshold / mss)));
@@ -118,8 +122,9 @@ impl Info<'_> {
 
     fn pauses(&self) -> Vec<String> {
         let mut parts = Vec::new();
-        if let Some(rtt) = self.millis("rtt").filter(|rtt| *rtt > 0.0) {
-            let rate = self.number("cwnd") as f64 * 8e3 / rtt;
+        if let Some(rtt) = self.measured("rtt") {
+            let full_segments = self.number("cwnd") / self.mss() * self.mss();
+            let rate = full_segments as f64 * 8e3 / rtt;
             parts.push(format!("send {rate:.0}bps"));
         }
         for name in ["lastsnd", "lastrcv", "lastack"] {
@@ -149,7 +154,7 @@ impl Info<'_> {
         };
         let (out, total) = (self.number("retrans_out").div_ceil(mss), self.number("retrans_total"));
         let retrans = (out + total > 0).then(|| format!("retrans:{out}/{total}"));
-        let minrtt = self.millis("minrtt").map(|rtt| format!("minrtt:{}", significant(rtt)));
+        let minrtt = self.measured("minrtt").map(|rtt| format!("minrtt:{}", significant(rtt)));
         let parts = [
             segments("unacked", "unacked"),
             retrans,

@@ -42,7 +42,7 @@ fn established(socket: &Value, info: &Value) -> String {
             number(info, "snd_wnd")
         )),
         "network" => {
-            let unacked = number(info, "unacked");
+            let unacked = number(info, "send_queued").saturating_sub(unsent);
             let cwnd = number(info, "cwnd");
             let full = number(info, "pipe") + number(info, "mss") > cwnd && unsent > 0;
             reasons.push(match full {

@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use super::{significant, span};
 
+mod live;
+
 #[test]
 fn times_are_written_as_by_ss() {
     for (millis, text) in [
