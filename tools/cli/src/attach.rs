@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine;
@@ -55,12 +55,13 @@ impl Attached {
             let attached = Self::connect(path, host).map_err(|error| refuse(path, &error))?;
             return Ok(attached);
         }
-        let mut found = running(host.as_ref())?;
+        let Running { mut found, failed } = running(name, host.as_ref())?;
         if let Some(name) = name {
             found.retain(|it| it.command == name || it.pid.to_string() == name);
         }
         match (found.pop(), found.as_slice(), name) {
             (Some(only), [], _) => Ok(only),
+            (None, _, _) if !failed.is_empty() => Err(Failure::run(failed.join("; "))),
             (None, _, Some(name)) => {
                 Err(Failure::run(format!("{name}: no process with a control socket {HOW}")))
             }
@@ -76,10 +77,12 @@ impl Attached {
 
     fn connect(path: &Path, host: Option<String>) -> io::Result<Self> {
         let stream = connect(path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(GREETING))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         let lines = BufReader::new(stream.try_clone()?);
         let mut attached = Self { stream, lines, pid: 0, command: String::new(), host };
         let greeting = attached.line()?;
+        attached.stream.set_read_timeout(Some(PATIENCE))?;
         if let Some(message) = greeting["error"]["message"].as_str() {
             let text = Foreign::new(message.as_bytes()).to_string();
             return Err(io::Error::other(text));
@@ -192,23 +195,59 @@ impl Attached {
     }
 }
 
-/// The processes that answer in the default folders, by number.
-fn running(host: Option<&String>) -> Result<Vec<Attached>, Failure> {
-    let mut found = Vec::new();
+/// The processes with a socket in the default folders.
+#[derive(Default)]
+struct Running {
+    /// Those that answer, by number.
+    found: Vec<Attached>,
+    /// Why others do not.
+    failed: Vec<String>,
+}
+
+/// Asks the processes in the default folders for their names; if `name` is a number, only that one.
+fn running(name: Option<&str>, host: Option<&String>) -> Result<Running, Failure> {
+    let mut running = Running::default();
+    let number = name.filter(|name| name.parse::<u64>().is_ok());
     for folder in folders() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(refuse(&folder, &error)),
         };
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let sockets = paths.filter(|path| path.extension().is_some_and(|it| it == "sock"));
-        // What a process that was killed left answers nothing.
-        let connect = |path: PathBuf| Attached::connect(&path, host.cloned()).ok();
-        found.extend(sockets.filter_map(connect));
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let Some(stem) = path.file_name().and_then(|it| it.to_str()?.strip_suffix(".sock"))
+            else {
+                continue;
+            };
+            if number.is_some_and(|number| stem.split('-').next() != Some(number)) {
+                continue;
+            }
+            match Attached::connect(&path, host.cloned()) {
+                Ok(attached) => running.found.push(attached),
+                // What a process that was killed left answers nothing.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let pid = stem.split('-').next().unwrap_or(stem);
+                    running.failed.push(format!("process {pid}: {}", told(&error)));
+                }
+            }
+        }
     }
-    found.sort_by_key(|it| it.pid);
-    Ok(found)
+    running.found.sort_by_key(|it| it.pid);
+    Ok(running)
+}
+
+/// An error in words: a time-out is none of the system's.
+fn told(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "it does not answer in time; if ps shows it as stopped (T), kill -CONT continues it"
+                .into()
+        }
+        io::ErrorKind::UnexpectedEof => "it has ended, or closed the control socket".into(),
+        _ => error.to_string(),
+    }
 }
 
 fn refuse(path: &Path, error: &io::Error) -> Failure {
@@ -217,13 +256,15 @@ fn refuse(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::ConnectionRefused => ": its process has ended",
         _ => "",
     };
-    Failure::run(format!("{}: {error}{remedy}", text::path(path)))
+    Failure::run(format!("{}: {}{remedy}", text::path(path), told(error)))
 }
 
 fn lost(pid: u64, error: &io::Error) -> Failure {
-    Failure::run(format!("process {pid} does not answer: {error}"))
+    Failure::run(format!("process {pid}: {}", told(error)))
 }
 
+/// Time for the first line of a process, which none of its shards makes.
+const GREETING: Duration = Duration::from_secs(5);
 /// Time for an answer: longer than a process waits for its shards.
 const PATIENCE: Duration = Duration::from_secs(15);
 const HOW: &str = "runs here; name it by the path of its socket, if --control has another folder";

@@ -267,6 +267,22 @@ fn frames_of_a_running_load_are_captured_with_comments() {
 }
 
 #[test]
+fn stopped_process_is_named_and_not_waited_for() {
+    let mut world = World::new("operate-stopped");
+    let pid = world.start("load -z 1h -c 2 --no-tui");
+    world.await_connections("ss --host server -Htan state established", 2);
+    world.runs[0].signal(Signal::STOP);
+    for words in ["ss".to_owned(), format!("ss {pid}"), "nstat load".to_owned()] {
+        let (code, error) = world.refused(&words);
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error.contains(&format!("process {pid}: it does not answer")), "{error}");
+        assert!(error.contains("kill -CONT"), "{error}");
+    }
+    world.runs[0].signal(Signal::CONT);
+    world.await_connections("ss --host server -Htan state established", 2);
+}
+
+#[test]
 fn capture_ends_with_the_process_and_says_so() {
     let mut world = World::new("operate-pcap-end");
     let pid = world.start("load -z 1h -c 2 --no-tui");
