@@ -67,9 +67,9 @@ fn captures_of_linux_are_explained_as_its_own_counters_say() {
         }
     });
     let wrong = wrong.into_inner().unwrap();
-    // Of thirty captures, 28.
+    // Of thirty captures 28 are right, of ten nine: on a loaded machine a path in real time may show another cause.
     assert!(
-        wrong.len() * 15 <= count,
+        wrong.len() <= count.div_ceil(15),
         "{} of {count} are wrong:\n{}",
         wrong.len(),
         wrong.join("\n")
