@@ -372,7 +372,7 @@ fn read(text: &str) -> Result<BTreeMap<&str, u64>, Failure> {
 /// A first-level cache of 32 KiB and 8 ways for each of both, whatever this machine's is.
 const CACHES: [&str; 4] =
     ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
-/// Contents of [`FILE`].
+/// The first comment of [`FILE`], before the command that writes it.
 const HEAD: &str = "Instructions per connection, by part, and misses of L1.";
 /// Names a run without timestamps and SACK.
 const BARE: &str = "bare";

@@ -227,7 +227,7 @@ impl StreamState {
     }
 }
 
-/// Settings.
+/// Settings, with the limit of the rate, which stands apart as few streams have one.
 impl StreamState {
     /// Applies all settings to the connection at its shard.
     pub(crate) fn apply_settings(&self, shard: &mut Shard, handle: Handle) {

@@ -1,4 +1,4 @@
-//! The streams of a metrics server: 32 at a time, four of which ask the shards.
+//! The streams of a metrics server: 32 at a time, four of which ask the shards, and 32 that are told why they end.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,8 @@ struct State {
     /// In the order in which they came.
     streams: Vec<Stream>,
     scrapes: usize,
+    /// Number of places, with those of streams that gave way and are told so.
+    places: usize,
 }
 
 #[derive(Debug)]
@@ -39,9 +41,10 @@ impl Streams {
         if state.streams.len() >= MOST {
             state.end_idle();
         }
-        if state.streams.len() >= MOST {
+        if state.streams.len() >= MOST || state.places >= MOST_PLACES {
             return None;
         }
+        state.places += 1;
         let gave_way = Arc::<AtomicBool>::default();
         let own = Arc::clone(&gave_way);
         state.streams.push(Stream { stream: Arc::clone(stream), gave_way, asks_shards: false });
@@ -105,11 +108,16 @@ impl Drop for Scrape<'_> {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.streams.lock().streams.retain(|it| !Arc::ptr_eq(&it.gave_way, &self.gave_way));
+        let mut state = self.streams.lock();
+        state.places -= 1;
+        state.streams.retain(|it| !Arc::ptr_eq(&it.gave_way, &self.gave_way));
     }
 }
 
-/// Limit of streams, each of which has a thread.
+/// Limit of streams.
 const MOST: usize = 32;
+/// Limit of places, each of which has a thread: without it, one that connects faster than others leave would have any
+/// number.
+const MOST_PLACES: usize = 64;
 /// Limit of scrapes at a time.
 const MOST_SCRAPES: usize = 4;
