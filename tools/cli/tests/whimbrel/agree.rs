@@ -12,7 +12,7 @@ use crate::namespace::{INSIDE, in_a_namespace};
 use crate::needs::{self, TUN};
 use crate::operate::blocks;
 use crate::running::{Running, Signal, await_that, output};
-use crate::schema::Schema;
+use crate::schema::checked;
 use crate::scratch::scratch;
 use crate::service::Client;
 use crate::signals::await_serving;
@@ -68,8 +68,7 @@ fn requests(wrk: &str) -> u64 {
 /// Connections that a trace has opened, by its whole lines.
 fn opened(trace: &Path) -> u64 {
     let lines = BufReader::new(fs::File::open(trace).unwrap()).lines().map(Result::unwrap);
-    let schema = Schema::of_traces();
-    let values = lines.map(|line| schema.check(&line));
+    let values = lines.map(|line| checked(&line));
     let is_opened = |value: &Value| {
         assert!(value["dropped"].is_null(), "{value}");
         value["events"].as_array().is_some_and(|events| events.iter().any(|it| it == "opened"))

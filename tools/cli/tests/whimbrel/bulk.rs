@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use crate::netns::{Net, WHIMBREL};
 use crate::running::{fail, succeed, unbroken};
+use crate::schema::checked;
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
 }
 
 fn parse(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    checked(text)
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::running::{fail, succeed};
+use crate::schema::checked;
 use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
@@ -43,7 +44,7 @@ fn each_command_that_measures_can_be_compared_with_itself() {
     ] {
         let path = document(&folder, name, words);
         let told = succeed(&mut compare([&path, &path], &["--json"]));
-        let told: Value = serde_json::from_str(&told).unwrap();
+        let told: Value = checked(&told);
         assert_eq!(told["of"], format!("whimbrel.{name}/1"));
         assert_eq!(told["summary"]["differ"], 0, "{name}: {told:#}");
         let figures = told["rows"][0]["figures"].as_array().unwrap();

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::running::{fail, succeed, whimbrel};
+use crate::schema::checked;
 use crate::scratch::scratch;
 
 #[test]
@@ -30,7 +31,7 @@ fn config_file_applies_and_is_in_the_document() {
     let file = scratch("config.toml");
     fs::write(&file, "profile = \"linux\"\n\n[tunables]\n\"ports.first\" = 50000\n").unwrap();
     let words = format!("load -n 20 -c 2 -K --json --config {}", file.display());
-    let document: Value = serde_json::from_str(&succeed(&mut whimbrel(&words))).unwrap();
+    let document: Value = checked(&succeed(&mut whimbrel(&words)));
     let rules = &document["rules"];
     assert_eq!(rules["profile"], "linux");
     assert_eq!(rules["tunables"]["ports.first"]["origin"], format!("{}:4", file.display()));
@@ -84,7 +85,7 @@ fn client_and_server_may_have_different_settings() {
     // The client keeps the TIME-WAIT, which is not tested; the server listens without timestamps.
     let words = "load -n 20 -c 2 --json --profile linux --server-profile freebsd \
                  --server-set net.ipv4.tcp_timestamps=0 --local-ports 50000-50999";
-    let document: Value = serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap();
+    let document: Value = checked(&succeed(&mut whimbrel(words)));
     assert_eq!(document["rules"]["profile"], "linux");
     assert_eq!(document["rules"]["tunables"]["net.ipv4.tcp_timestamps"], Value::Null);
     let server = &document["server_rules"];
@@ -95,7 +96,7 @@ fn client_and_server_may_have_different_settings() {
 
     // Without a separate profile it has the client's settings.
     let words = "load -n 20 -c 2 --json --profile linux --server-set msl=1s";
-    let document: Value = serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap();
+    let document: Value = checked(&succeed(&mut whimbrel(words)));
     let server = &document["server_rules"];
     assert_eq!(server["profile"], "linux");
     assert_eq!(server["tunables"]["tw.syn"]["origin"], "profile linux-6.18");

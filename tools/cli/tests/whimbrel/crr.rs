@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::netns::Net;
 use crate::running::{fail, succeed};
+use crate::schema::checked;
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -23,7 +24,7 @@ fn transactions_are_counted_for_every_mode_and_close() {
         ("-w kernel: --mode rr", 2),
     ] {
         let text = whimbrel(&format!("crr -n 200 -c 2 --json {options}"));
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document: Value = checked(&text);
         assert_eq!(document["summary"]["answered"], 200, "{options}: {text}");
         assert_eq!(document["summary"]["failed"], 0, "{options}");
         assert_eq!(document["summary"]["connections_opened"], opened, "{options}");
@@ -51,7 +52,7 @@ fn runs_end_at_confidence_or_maximum() {
     assert!(reused.contains("99.5%"), "{reused}");
     let text =
         whimbrel("crr -i 5,3 -I 95,0.1 -l 1s -w mem:delay=1ms,loss=10% --clock virtual --json");
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["runs"].as_array().unwrap().len(), 5);
     assert_eq!(document["confidence"]["holds"], false);
     assert!(document["confidence"]["half_width"].as_f64() > Some(0.0005), "{text}");
@@ -63,7 +64,7 @@ fn our_stack_and_the_kernel_measure_each_other_over_tun() {
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     let ours = net.serve(&["--respond", "1,100", "--close", "server"]);
     let text = net.run(&format!("{whimbrel} crr 10.9.0.2:12865 -w kernel: -n 300 -r 1,100 --json"));
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["summary"]["answered"], 300, "{text}");
     let text = ours.stop();
     assert!(text.contains("300 connections, 300 requests"), "{text}");
@@ -72,7 +73,7 @@ fn our_stack_and_the_kernel_measure_each_other_over_tun() {
     let wire = "tun:whim1,addr=10.8.0.2/24,host=10.8.0.1";
     let crr = format!("crr 10.8.0.1:7 -w {wire} --mode rr -n 300 -c 3 -r 64,64 --json");
     let text = net.run(&format!("{whimbrel} {crr}"));
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["summary"]["answered"], 300, "{text}");
     kernel.end();
 }
@@ -88,7 +89,7 @@ fn either_side_may_close_first_without_waiting() {
         let port = if server == "serve --echo" { 7 } else { 12_865 };
         let crr = format!("crr 10.9.0.2:{port} -w kernel: -n 160 -c 16 {close} --json");
         let text = net.run(&format!("{whimbrel} {crr}"));
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document: Value = checked(&text);
         let summary = &document["summary"];
         assert_eq!(
             (&summary["answered"], &summary["unclosed"]),
@@ -150,7 +151,7 @@ fn target_may_be_a_kernel_server() {
         let mode_of_client = if mode.starts_with("rr") { "--mode rr" } else { "" };
         let other = net.serving(&server);
         let text = net.run(&format!("{whimbrel} {line} -n 50 --json {mode_of_client}"));
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document: Value = checked(&text);
         assert_eq!(document["summary"]["answered"], 50, "{mode}: {text}");
         other.end();
     }

@@ -8,6 +8,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
 use crate::running::{Running, Signal, await_handler, await_that, fail, succeed, succeed_with};
+use crate::schema::checked;
 use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
@@ -26,7 +27,7 @@ fn captured(words: &str, name: &str) -> std::path::PathBuf {
 /// The first capture of the document.
 fn explained(words: &str, file: &Path) -> Value {
     let text = succeed(&mut whimbrel(&format!("explain --json {words} {}", file.display())));
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["schema"], "whimbrel.explain/1");
     document["captures"][0].clone()
 }
@@ -247,7 +248,7 @@ fn document_has_the_unescaped_name_of_the_file() {
     let other = file.with_file_name(format!("{} \u{1b}[1m\"\\\u{e9}", std::process::id()));
     fs::rename(&file, &other).unwrap();
     let mut command = whimbrel("explain --json");
-    let document: Value = serde_json::from_str(&succeed(command.arg(&other))).unwrap();
+    let document: Value = checked(&succeed(command.arg(&other)));
     assert_eq!(document["captures"][0]["file"], other.to_str().unwrap());
     let page = succeed(whimbrel("explain").arg(&other));
     assert!(!page.contains('\u{1b}') && page.contains("[1m"), "{page:?}");

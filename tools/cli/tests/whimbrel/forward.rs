@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_that, send, succeed, unbroken};
+use crate::schema::checked;
 use crate::stalls;
 
 const WIRE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
@@ -271,8 +272,7 @@ pub(crate) fn expect_all_after_sigterm(blocks: u64) {
     readers.into_iter().for_each(|reader| reader.join().unwrap());
     assert!(upload.wait().success() && download.wait().success());
     assert!(forward.child.wait().success(), "{}", forward.printed());
-    let document: Value =
-        serde_json::from_str(&fs::read_to_string(&forward.output).unwrap()).unwrap();
+    let document: Value = checked(&fs::read_to_string(&forward.output).unwrap());
     let whole = blocks * BLOCK as u64;
     assert_eq!(document["bytes"]["to_server"], whole);
     assert_eq!(document["bytes"]["to_clients"], whole);
@@ -370,7 +370,7 @@ fn syn_flood_reaches_no_server() {
     forward.signal(Signal::TERM);
     let mut text = String::new();
     forward.take_stdout().read_to_string(&mut text).unwrap();
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["flows"]["forwarded"], 4);
     assert!(document["cookies_sent"].as_u64().unwrap() > 0, "{document:#}");
 }

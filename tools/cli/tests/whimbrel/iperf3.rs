@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::needs::IPV6;
 use crate::netns::{Net, Serve};
 use crate::running::{Running, Signal, await_that, fail, interrupt, output, succeed, unbroken};
+use crate::schema::{checked, checked_all};
 
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
 const TUN: &str = "-w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
@@ -33,7 +34,7 @@ fn agreed(net: &Net, line: &str) -> Value {
 /// The document that a line prints; it must succeed.
 fn document(net: &Net, line: &str) -> Value {
     let text = net.run(line);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}: {text}"))
+    checked(&text)
 }
 
 /// By how much both ends' rates differ in one direction, the first or the other of `--bidir`, if that
@@ -101,8 +102,7 @@ fn each_served_test_is_a_document() {
     fail(net.command("iperf3").args(["-u", "-c", "127.0.0.1", "-p", "5301"]));
     server.signal(Signal::TERM);
     let ended = server.output();
-    let told = serde_json::Deserializer::from_slice(&ended.stdout).into_iter();
-    let told: Vec<Value> = told.collect::<Result<_, _>>().unwrap();
+    let told = checked_all(&String::from_utf8_lossy(&ended.stdout));
     let [up, down, both, refused, server] = told.as_slice() else { panic!("{told:#?}") };
     let whole = |test: &Value, sum: &str| {
         let named: u64 = test["intervals"]

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::pty::Terminal;
 use crate::running::{Running, document, fail, interrupt, output, succeed, whimbrel};
+use crate::schema::checked;
 use crate::scratch::scratch;
 
 /// Exit code and output of a command with any result.
@@ -66,7 +67,7 @@ fn lab_document_is_complete_and_repeats_exactly() {
     let words = format!("{QUICK} --json");
     let text = succeed(&mut whimbrel(&words));
     assert_eq!(text, succeed(&mut whimbrel(&format!("{words} -j 1"))));
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["schema"], "whimbrel.lab/1");
     let row = &document["cases"][0]["rows"][0];
     assert_eq!(row["profile"], "macos-12");
@@ -190,7 +191,7 @@ fn wrong_figure_exits_3_with_bound_and_packets() {
     }
     let (code, text) = answer(&mut whimbrel(&format!("{QUICK} --expect answered=20000.. --json")));
     assert_eq!(code, 3, "{text}");
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["cases"][0]["rows"][0]["verdict"], "wrong");
 
     // An expectation that holds is right, independent of the report and of varied settings.

@@ -11,6 +11,7 @@ use whimbrel_link::reader;
 
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_that, fail, output};
+use crate::schema::checked;
 use crate::scratch::scratch;
 
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
@@ -34,7 +35,7 @@ fn end(link: Running) -> (Value, String) {
     let ended = link.output();
     let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(ended.status.success(), "{}: {errors}", ended.status);
-    (serde_json::from_slice(&ended.stdout).unwrap(), errors)
+    (checked(&String::from_utf8_lossy(&ended.stdout)), errors)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::running::{Running, Signal, await_that};
-use crate::schema::Schema;
+use crate::schema::checked;
 use crate::scratch::scratch;
 use crate::signals::free_address;
 
@@ -90,8 +90,7 @@ fn running_load_is_listed_and_its_connections_close() {
     assert!(why.contains("waits: for connections"), "{why}");
     assert!(world.ask("ss --host client -tO --deadlines --why").contains("waits: for "));
     let document = world.ask("ss --host client -t --json");
-    let schema = include_str!("../../../../docs/schema/ss-1.json");
-    let document = Schema::new(schema).check(&document);
+    let document = checked(&document);
     assert_eq!(document["sockets"].as_array().unwrap().len(), 12);
     let port = &document["sockets"][0]["local"]["port"];
     let killed = world.ask(&format!("ss --host client -KHtn sport = :{port}"));
@@ -114,9 +113,8 @@ fn counters_of_a_running_load_have_each_systems_form() {
     );
     assert!(!world.ask("nstat --host client").contains("TcpExtListenOverflows"));
     assert!(world.ask("nstat --host client -z").contains("TcpExtListenOverflows"));
-    let schema = Schema::new(include_str!("../../../../docs/schema/nstat-1.json"));
-    schema.check(&world.ask("nstat --host client -jz"));
-    let document = schema.check(&world.ask("nstat --host client -j"));
+    checked(&world.ask("nstat --host client -jz"));
+    let document = checked(&world.ask("nstat --host client -j"));
     assert_eq!(document["kernel"]["TcpActiveOpens"], 5);
     let (code, error) = world.refused("nstat --host client TcpNone*");
     assert!(code == Some(2) && error.contains("no counter is named"), "{error}");
@@ -145,8 +143,7 @@ fn tunable_of_a_running_load_changes_with_its_origin() {
     let (code, error) = world.refused(&format!("sysctl {pid} {key}"));
     assert!(code == Some(1) && error.contains("client or server"), "{error}");
     let document = world.ask(&format!("sysctl {pid} --host client {key} --json"));
-    let schema = include_str!("../../../../docs/schema/sysctl-running-1.json");
-    assert_eq!(Schema::new(schema).check(&document)["tunables"][0]["value"], "7");
+    assert_eq!(checked(&document)["tunables"][0]["value"], "7");
 }
 
 #[test]

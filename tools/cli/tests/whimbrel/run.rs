@@ -14,6 +14,7 @@ use whimbrel_io::process::Namespace;
 
 use crate::netns::{Net, Serve};
 use crate::running::{Running, Signal, await_that, output, succeed};
+use crate::schema::checked;
 
 mod datagrams;
 pub(crate) mod programs;
@@ -116,8 +117,7 @@ impl Machines {
 
     /// The summary of a run with `--json -o summary`.
     fn summary(&self) -> Value {
-        let text = fs::read(self.near.folder().join("summary")).unwrap();
-        serde_json::from_slice(&text).unwrap()
+        checked(&fs::read_to_string(self.near.folder().join("summary")).unwrap())
     }
 
     /// A web server on the far side, with a file of this many bytes.

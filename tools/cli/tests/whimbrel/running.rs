@@ -14,6 +14,8 @@ use rustix::process::{Pid, kill_process};
 use serde_json::Value;
 use whimbrel_io::process::end_with_starter;
 
+use crate::schema::checked;
+
 pub(crate) use rustix::process::Signal;
 
 /// Time limit of a program: longer than any needs, and short enough for CI's own limit.
@@ -113,7 +115,7 @@ pub(crate) fn whimbrel(words: &str) -> Command {
 
 /// The JSON document that the program prints for these words.
 pub(crate) fn document(words: &str) -> Value {
-    serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap()
+    checked(&succeed(&mut whimbrel(words)))
 }
 
 /// Standard output of `command`; it must succeed.

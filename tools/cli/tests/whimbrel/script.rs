@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::needs;
 use crate::netns::public_copy;
 use crate::running::{Running, fail, interrupt, output};
+use crate::schema::checked;
 use crate::scratch::scratch;
 
 const OPEN: &str = include_str!("../../../../tests/scripts/passive_open.pkt");
@@ -184,7 +185,7 @@ fn dialect_follows_file_and_profile_the_stack() {
     let scripts = Scripts::new(&[("l.pkt", &linux), ("f.pkt", &freebsd), ("u.pkt", &untold)]);
     let told = |words: &str| {
         let (_, text) = scripts.run(&format!("--json {words}"));
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document: Value = checked(&text);
         let file = &document["files"][0];
         let tell = |key: &str| file[key].as_str().unwrap().to_owned();
         (tell("verdict"), tell("dialect"))
@@ -209,7 +210,7 @@ fn script_document_has_everything_in_the_text() {
     let scripts = Scripts::new(&[("a.pkt", OPEN), ("b \"q\".pkt", &wrong), ("c.pkt", &skipped)]);
     let (code, text) = scripts.run("--json -j 2 .");
     assert_eq!(code, 3, "{text}");
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = checked(&text);
     assert_eq!(document["schema"], "whimbrel.script/1");
     assert_eq!(document["config"]["against"], "shard");
     let summary = &document["summary"];

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::needs;
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_handler, await_that, output, unbroken};
+use crate::schema::checked;
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -61,7 +62,7 @@ fn sigusr1_reports_how_far_a_run_is_and_the_run_goes_on() {
         run.signal(Signal::INT);
         let mut document = String::new();
         run.take_stdout().read_to_string(&mut document).unwrap();
-        let document: Value = serde_json::from_str(&document).unwrap();
+        let document: Value = checked(&document);
         if !words.starts_with("sim") {
             assert_eq!(document["interrupted"], true, "{words}");
         }

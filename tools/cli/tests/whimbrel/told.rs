@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_that, fail, output};
+use crate::schema::checked;
 
 /// Output of `whimbrel` with these words in `net`, from before `meanwhile` until it is stopped
 /// afterwards, and its exit code. `ask` is a line that succeeds once it serves.
@@ -26,7 +27,7 @@ fn serving(net: &Net, words: &str, ask: &str, meanwhile: impl FnOnce()) -> (Stri
 }
 
 fn parse(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    checked(text)
 }
 
 const CURL: &str = "curl -sS --fail --max-time 20 -o /dev/null";

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::running::{fail, succeed};
-use crate::schema::Schema;
+use crate::schema::checked_all;
 use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
@@ -21,8 +21,7 @@ fn whimbrel(words: &str) -> Command {
 fn traced(words: &str, file: &Path) -> Vec<Value> {
     succeed(&mut whimbrel(&format!("{words} --clock virtual --trace {}", file.display())));
     let text = fs::read_to_string(file).unwrap();
-    let schema = Schema::of_traces();
-    text.lines().map(|line| schema.check(line)).collect()
+    checked_all(&text)
 }
 
 fn has(line: &Value, event: &str) -> bool {

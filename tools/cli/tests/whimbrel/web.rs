@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use crate::needs::IPV6;
 use crate::netns::{Net, WHIMBREL};
 use crate::running::{Running, await_that, fail, succeed};
+use crate::schema::checked;
 use crate::signals::free_address;
 
 #[test]
@@ -71,7 +72,7 @@ fn each_address_of_name_is_tried_over_kernels_sockets() {
         "bulk recv both:9002 --peer plain -n 1M -P 2 --json",
     ] {
         let text = succeed(&mut with_name(&net, words));
-        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let document: serde_json::Value = checked(&text);
         let target = document["target"].as_str().unwrap();
         assert!(target.starts_with("127.0.0.1:"), "{words}: {target}");
         if words.starts_with("load") {
