@@ -17,6 +17,7 @@ mod bbr;
 mod cubic;
 mod event;
 mod hystart;
+mod pipe_ack;
 mod reno;
 mod state;
 mod window;
@@ -104,8 +105,9 @@ pub trait CongestionControl: Debug + Send {
         window.cwnd = window.cwnd.min(window.ssthresh);
     }
 
-    /// Text is about to leave after a pause of more than one RTO with nothing in flight (RFC 5681 4.1); a
-    /// fresh connection would begin with a window of `initial` bytes.
+    /// Text is about to leave after a pause of more than one RTO with nothing in flight (RFC 5681 4.1), or after five
+    /// minutes in which less than half of the window was used (RFC 7661 4.4.3): a window of `initial` bytes would do,
+    /// that of a fresh connection or more.
     fn on_idle(&mut self, window: &mut Window, initial: u32) {
         window.on_idle(initial);
     }

@@ -1,6 +1,7 @@
 //! The state of an algorithm in addition to the [`Window`], and the common rule for all: which
 //! acknowledgments count.
 
+use super::pipe_ack::PipeAck;
 use super::{
     Ack, Algorithm, Algorithms, CongestionControl, Kept, Loss, LostText, Sent, Timeout, Window,
 };
@@ -13,6 +14,7 @@ pub struct CcState {
     kept: Option<Kept>,
     /// Bytes in flight of which the congestion window did not let more go.
     cwnd_limited_bytes: u32,
+    pipe_ack: PipeAck,
 }
 
 const _: () = assert!(size_of::<CcState>() <= 160, "part of each send buffer");
@@ -22,6 +24,7 @@ impl CcState {
     #[inline]
     pub fn reset(&mut self) {
         self.cwnd_limited_bytes = 0;
+        self.pipe_ack.forget();
         if self.kept.is_some() {
             self.forget_kept();
         }
@@ -88,6 +91,24 @@ impl Control<'_> {
         }
     }
 
+    /// Notes that text left of a flow that has sent more than an initial window without a pause, nothing being known
+    /// to be lost: `una` and `nxt` are SND.UNA and SND.NXT since, modulo 2^32.
+    pub fn note_use(&mut self, sent: &Sent, una: u32, nxt: u32) {
+        self.state.pipe_ack.on_sent(una, nxt, sent.in_flight);
+        if sent.in_flight > self.window.cwnd / 2 {
+            self.window.note_used(sent.now.tick());
+        }
+        if self.window.is_preserved() {
+            self.window.validate(self.pipe_ack(una).unwrap_or_default());
+        }
+    }
+
+    /// pipeACK (RFC 7661 4.2) while SND.UNA is `una`, modulo 2^32: the bytes that the path was seen to carry in
+    /// one of the last two round trips; `None` if nothing was measured since a pause or a recovery.
+    pub fn pipe_ack(&self, una: u32) -> Option<u32> {
+        self.state.pipe_ack.get(una)
+    }
+
     /// Tells an algorithm whose state is boxed that bytes left.
     // By value: by reference it would stand in memory where there is none.
     #[inline(never)]
@@ -140,6 +161,7 @@ impl Control<'_> {
 
     /// Tells the algorithm of a loss, once for each recovery: [`CongestionControl::on_loss_event`].
     pub fn on_loss_event(&mut self, loss: &Loss) {
+        self.window.end_preservation();
         self.dispatch(loss.mss, |cc, window| cc.on_loss_event(window, loss));
     }
 
@@ -147,21 +169,29 @@ impl Control<'_> {
     pub fn on_recovered(&mut self, end: &Loss) {
         // What the last acknowledgment covers arrived while the loss was being repaired.
         self.state.cwnd_limited_bytes = 0;
+        // RFC 7661 4.4.1: "After completing the loss recovery phase, the sender MUST re-initialise the pipeACK variable
+        // to the "undefined" value."
+        self.state.pipe_ack.forget();
         self.dispatch(end.mss, |cc, window| cc.on_recovered(window, end));
     }
 
     /// Tells the algorithm of a retransmission time-out: [`CongestionControl::on_rto`].
     pub fn on_rto(&mut self, timeout: &Timeout) {
+        self.window.end_preservation();
+        self.state.pipe_ack.forget();
         self.dispatch(timeout.mss, |cc, window| cc.on_rto(window, timeout));
     }
 
     /// Tells the algorithm that the network marked what it carried: [`CongestionControl::on_ecn`].
     pub fn on_ecn(&mut self, loss: &Loss) {
+        self.window.end_preservation();
         self.dispatch(loss.mss, |cc, window| cc.on_ecn(window, loss));
     }
 
-    /// Tells the algorithm that the connection was silent for an RTO: [`CongestionControl::on_idle`].
+    /// Tells the algorithm that the connection was silent for an RTO, or used little for long:
+    /// [`CongestionControl::on_idle`].
     pub fn on_idle(&mut self, initial: u32) {
+        self.state.pipe_ack.forget();
         let least = self.window.cwnd.min(initial);
         self.dispatch(least, |cc, window| cc.on_idle(window, initial));
     }

@@ -1,5 +1,7 @@
 //! The state of congestion control that an idle connection keeps.
 
+use whimbrel_base::Tick;
+
 use super::{Algorithm, INITIAL_SEGMENTS, Loss, Timeout, TimeoutKind, initial_cwnd};
 
 /// The congestion window, what was learnt with it, and by which algorithm. From these it goes on when
@@ -15,6 +17,10 @@ pub struct Window {
     pub w_max: u32,
     /// The algorithm that sets the three numbers above.
     pub(super) algorithm: Algorithm,
+    /// True from a pause that left cwnd as it was until the path was seen to carry half of it.
+    pub(super) preserved: bool,
+    /// When more than half of cwnd was in flight last, or its period began, in [units](PERIOD) modulo 2^16.
+    pub(super) used_at: u16,
 }
 
 impl Window {
@@ -26,7 +32,7 @@ impl Window {
     pub fn new(algorithm: Algorithm, mss: u32) -> Self {
         // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
         let cwnd = initial_cwnd(mss, INITIAL_SEGMENTS);
-        Self { cwnd, ssthresh: u32::MAX, w_max: 0, algorithm }
+        Self { cwnd, ssthresh: u32::MAX, w_max: 0, algorithm, preserved: false, used_at: 0 }
     }
 
     /// Which algorithm it is that sets it.
@@ -54,6 +60,52 @@ impl Window {
         // is lost, the initial window used by a sender after a correctly transmitted SYN MUST be one
         // segment consisting of at most SMSS bytes."
         self.cwnd = mss;
+    }
+
+    /// More than half of it is in use, or a period begins in which it may remain unused (RFC 7661 4.4.3).
+    #[inline]
+    pub const fn note_used(&mut self, now: Tick) {
+        self.used_at = unit(now);
+    }
+
+    /// True if it was not used for so long that [`Window::unused_periods`] has some.
+    #[inline]
+    pub const fn is_out_of_date(&self, now: Tick) -> bool {
+        unit(now).wrapping_sub(self.used_at) >= PERIOD
+    }
+
+    /// The periods of five minutes in which less than half of it was used, nothing having been sent for `idle`
+    /// milliseconds.
+    pub fn unused_periods(&self, now: Tick, idle: u32) -> u32 {
+        let unused = unit(now).wrapping_sub(self.used_at) / PERIOD;
+        u32::from(unused).max(idle / PERIOD_MILLIS)
+    }
+
+    /// A pause leaves it unchanged, and unused (RFC 7661 4.3).
+    pub const fn preserve(&mut self) {
+        self.preserved = true;
+    }
+
+    /// True from a pause that left it as it was until the path was seen to carry half of it, or lost something.
+    #[inline]
+    pub const fn is_preserved(&self) -> bool {
+        self.preserved
+    }
+
+    /// The path was seen to carry `pipe_ack` bytes in a round trip.
+    pub(super) const fn validate(&mut self, pipe_ack: u32) {
+        // RFC 7661 4.3: "Validated phase: pipeACK >=(1/2)*cwnd". In slow start the window of which that was a half
+        // has grown by it.
+        let least = if self.in_slow_start() { self.cwnd / 3 } else { self.cwnd / 2 };
+        if pipe_ack >= least {
+            self.preserved = false;
+        }
+    }
+
+    /// RFC 7661 4.4: "If the sender receives an indication of congestion while in the non-validated phase (i.e.,
+    /// detects loss), the sender MUST exit the non-validated phase".
+    pub(super) const fn end_preservation(&mut self) {
+        self.preserved = false;
     }
 
     /// Text is about to leave after a pause. RFC 5681 4.1: "RW = min(IW,cwnd)", where IW is `initial`. The threshold remembers
@@ -113,6 +165,14 @@ impl Window {
         self.ssthresh = before.ssthresh;
         self.w_max = before.w_max;
     }
+}
+
+/// RFC 7661 4.4: "The NVP SHOULD NOT exceed five minutes." In units of 1,024 ms, one less than fit.
+const PERIOD: u16 = 291;
+const PERIOD_MILLIS: u32 = 300_000;
+
+const fn unit(now: Tick) -> u16 {
+    (now.raw() >> 10) as u16
 }
 
 /// A part of a window: so many of so many.

@@ -5,6 +5,7 @@ mod loss_probe;
 mod losses;
 mod marks;
 mod mtu_probe;
+mod rate_limited;
 mod timeout;
 mod undo;
 
@@ -47,6 +48,10 @@ pub(super) struct State {
     /// The shortest round trip of what arrived since SND.UNA moved: where segments arrive out of order, what
     /// moves it is what was late.
     shortest: Option<Micros>,
+    /// Bytes that were in use when something was lost of a flow that used less than half of cwnd.
+    rate_limited: Option<u32>,
+    /// Bytes that were sent again since.
+    repaired: u64,
     /// Events of the call under way.
     events: RecoveryEvents,
 }
@@ -130,6 +135,7 @@ impl State {
     pub(super) fn on_sent(&mut self, bytes: u32, again: u64, now: Instant) {
         if self.phase == Phase::FastRecovery {
             self.prr.on_sent(u64::from(bytes));
+            self.repaired += again;
         }
         if again > 0
             && let Some(undo) = &mut self.undo
@@ -274,6 +280,7 @@ impl State {
         if self.phase == Phase::FastRecovery {
             let end = loss(flight, control, acked.path.mss);
             control.on_recovered(&end);
+            self.end_rate_limited(control, acked.path.mss);
             if !acked.path.sack {
                 bound_burst(flight, control, acked.path.mss);
             }

@@ -10,6 +10,7 @@ mod faults;
 mod hunger;
 mod icmp;
 mod mtu_search;
+mod rate_limited;
 mod sizes;
 mod stalls;
 mod timestamps;

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use whimbrel_base::Micros;
-use whimbrel_recovery::cc::{CcState, Control, Sent, Window};
+use whimbrel_recovery::cc::{CcState, Control, Phase, Sent, Window};
 use whimbrel_recovery::flight::Flight;
 use whimbrel_recovery::{Pacer, PacingRatios, Recovery};
 
@@ -78,6 +78,17 @@ impl SendQueue {
         if self.flight.is_sampled() && !self.flight.has_lost() && in_flight < cwnd {
             self.flight.note_app_limited(in_flight);
         }
+    }
+
+    /// Notes what the path carries of a flow that has sent more than an initial window without a pause. Returns true if
+    /// less than half of cwnd was used for five minutes.
+    pub fn note_use(&mut self, window: &mut Window, sent: &Sent) -> bool {
+        if self.recovery.phase() != Phase::Open {
+            return false;
+        }
+        let (una, nxt) = (self.flight.una() as u32, self.flight.end() as u32);
+        self.control(window).note_use(sent, una, nxt);
+        window.is_out_of_date(sent.now.tick())
     }
 
     /// Notes when the text behind what was just sent may leave: by the algorithm's rate, or by `ratios` of the

@@ -28,7 +28,7 @@ pub use output::{Head, SendRange, make_mtu_probe, segments};
 pub struct Sender {
     seq: SendSequence,
     rtt: RttEstimator,
-    window: Window,
+    pub(crate) window: Window,
     /// One past the last segment that was smaller than `mss` (Minshall).
     small_end: SeqNum,
     /// When text was last sent.

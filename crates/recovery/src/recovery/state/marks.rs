@@ -1,6 +1,7 @@
 //! Marks of the network (RFC 3168 6.1.2): a window of text has one reduction, for all that was marked or lost.
 
-use super::{State, loss};
+use super::State;
+use super::rate_limited::loss_of_used;
 use crate::cc::Control;
 use crate::flight::Flight;
 
@@ -30,17 +31,18 @@ impl State {
         self.reduced = Some(flight.end());
         // This congestion is no mistake: an earlier loss that was one does not give the window back.
         self.undo = None;
-        control.on_ecn(&loss(flight, control, mss));
+        control.on_ecn(&loss_of_used(flight, control, mss));
         true
     }
 
     /// Something was lost: the window is reduced, unless marks of the network did that already.
-    pub(super) fn tell_loss_event(&self, flight: &Flight, control: &mut Control<'_>, mss: u32) {
+    pub(super) fn tell_loss_event(&mut self, flight: &Flight, control: &mut Control<'_>, mss: u32) {
         // RFC 3168 6.1.2: "the TCP sender's congestion window should be reduced only once in response to a
         // series of dropped and/or CE packets from a single window of data." An algorithm that sets cwnd
         // itself must know that recovery begins.
         if !self.is_reduced(flight) || control.sets_cwnd_in_recovery() {
-            control.on_loss_event(&loss(flight, control, mss));
+            let loss = loss_of_used(flight, control, mss);
+            self.tell_loss(flight, control, &loss);
         }
     }
 }

@@ -58,7 +58,7 @@ impl State {
         // in the variable recover, and exit the fast recovery procedure if applicable."
         self.phase = Phase::AfterTimeout;
         self.recover = Some(flight.end());
-        self.reduced = None;
+        (self.reduced, self.rate_limited) = (None, None);
         // RFC 5682 3.1: "This algorithm SHOULD NOT be applied if the TCP sender is already in loss
         // recovery when a retransmission timeout occurs", but "If the retransmission timer expires again
         // during the execution of the SACK-enhanced F-RTO algorithm, the TCP sender MUST re-start the

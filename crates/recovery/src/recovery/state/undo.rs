@@ -92,6 +92,7 @@ impl State {
         }
         (self.phase, self.recover) = (Phase::Open, Some(flight.una()));
         (self.undo, self.frto, self.prefers_new) = (None, None, false);
+        self.rate_limited = None;
         self.forget_duplicates();
         Some(if was_timeout { Undone::Timeout } else { Undone::Loss })
     }

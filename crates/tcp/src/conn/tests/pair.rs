@@ -49,6 +49,8 @@ pub(super) struct Pair {
     pub(super) max_text: u32,
     /// Which segments are lost: told the number of the segment on the wire and the segment.
     pub(super) lose: fn(u64, &Flying) -> bool,
+    /// The number of a segment with text that is lost when it is sent next.
+    pub(super) lose_next: Option<SeqNum>,
     sent: u64,
 }
 
@@ -133,6 +135,7 @@ impl Pair {
             delay: Duration::from_millis(10),
             max_text: 0,
             lose: |_, _| false,
+            lose_next: None,
             sent: 0,
         };
         pair.shake_hands(server_open);
@@ -225,7 +228,12 @@ impl Pair {
             while let Some(flying) = self.poll(which) {
                 self.check_invariants(which);
                 self.sent += 1;
-                if !(self.lose)(self.sent, &flying) {
+                let seq = Some(flying.header.seq).filter(|_| !flying.text.is_empty());
+                let is_next = seq.is_some() && seq == self.lose_next;
+                if is_next {
+                    self.lose_next = None;
+                }
+                if !is_next && !(self.lose)(self.sent, &flying) {
                     self.side(which.other()).inbox.push_back(flying);
                 }
             }
@@ -241,7 +249,10 @@ impl Pair {
                 .into_iter()
                 .flat_map(|side| {
                     let arrival = side.inbox.front().map(|flying| flying.arrives);
-                    arrival.into_iter().chain([side.connection.next_deadline()])
+                    let paced = side.connection.is_paced();
+                    let paced = paced.then(|| side.connection.paced_until());
+                    let deadline = side.connection.next_deadline();
+                    arrival.into_iter().chain(paced).chain([deadline])
                 })
                 .min()
                 .expect("both have a deadline");
@@ -266,6 +277,7 @@ impl Pair {
                 side.drain(now);
             }
         }
+        side.connection.end_pacing_wait(now);
         if side.connection.next_deadline() <= now {
             let finding = side.with(now, |connection, cx| connection.on_deadline(cx));
             side.found = finding.path_found.or(side.found);

@@ -269,11 +269,13 @@ impl Flags {
     }
 }
 
-/// The rules of slow start of a flow with this pacer: a limit spreads acknowledgments as pacing does.
+/// The rules of slow start of a flow with this pacer: a limit spreads acknowledgments as pacing does, and so does what
+/// follows a pause that left cwnd as it was.
 #[inline]
 fn slow_start(cx: &Env, pacer: &Pacer, mss: u16) -> SlowStart {
     let rules = cx.tunables.slow_start(mss.into());
-    SlowStart { paced: rules.paced || pacer.most().is_some(), ..rules }
+    let is_paced = pacer.most().is_some() || pacer.has_begun();
+    SlowStart { paced: rules.paced || is_paced, ..rules }
 }
 
 /// Bytes of text that no packet exceeds, with segments joined by the peer's offloads.

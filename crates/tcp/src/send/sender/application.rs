@@ -1,7 +1,7 @@
 //! Calls of the application, and the room for its text.
 
 use whimbrel_base::cold_path;
-use whimbrel_recovery::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, initial_cwnd};
+use whimbrel_recovery::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, Window, initial_cwnd};
 
 use super::{Cork, Flags, Nagle, SendBounds, Sender, queued};
 use crate::buffer_size::SizeRange;
@@ -175,23 +175,33 @@ impl Sender {
     /// none was sent for long.
     pub fn restart_after_idle(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
         let idle = cx.tick.millis_since(self.text_sent);
-        // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
-        // the TCP has not sent data in an interval exceeding the retransmission timeout."
         if idle > 0
-            && cx.tunables.slow_start_after_idle
-            && u64::from(idle) * 1_000 > self.rtt.rto_micros(&cx.tunables)
+            && (u64::from(idle) * 1_000 > self.rtt.rto_micros(&cx.tunables)
+                || self.window.is_out_of_date(cx.tick))
         {
-            self.restart_window(cx, queue);
+            self.restart_window(cx, idle, queue);
         }
     }
 
-    /// The congestion window begins anew.
+    /// The congestion window begins anew, or part of it, after `idle` milliseconds without text.
     #[inline(never)]
-    fn restart_window(&mut self, cx: &Env, queue: Option<&mut SendQueue>) {
+    pub(super) fn restart_window(&mut self, cx: &Env, idle: u32, queue: Option<&mut SendQueue>) {
         let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);
-        match queue {
-            Some(queue) => queue.control(&mut self.window).on_idle(initial),
-            None => self.window.on_idle(initial),
+        let pauses = u64::from(idle) * 1_000 > self.rtt.rto_micros(&cx.tunables);
+        // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
+        // the TCP has not sent data in an interval exceeding the retransmission timeout."
+        if pauses && cx.tunables.slow_start_after_idle {
+            return reduce_unused(&mut self.window, cx, initial, queue);
+        }
+        // RFC 7661 4.5.2: "the sender can then take into account how many units of the NVP have passed and make one
+        // reduction (defined in Section 4.4.3) for each NVP." 4.4.3: "cwnd = max((1/2)*cwnd, IW)".
+        let periods = self.window.unused_periods(cx.tick, idle);
+        if periods > 0 {
+            let rest = self.window.cwnd.checked_shr(periods).unwrap_or_default();
+            reduce_unused(&mut self.window, cx, rest.max(initial), queue);
+        }
+        if pauses && self.window.cwnd > initial {
+            self.window.preserve();
         }
     }
 
@@ -200,6 +210,15 @@ impl Sender {
         for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::LOSS_PROBE, Flags::FIN_QUEUED] {
             self.flags.clear(flag);
         }
+    }
+}
+
+/// The congestion window is `most` bytes at most, as more was not used.
+fn reduce_unused(window: &mut Window, cx: &Env, most: u32, queue: Option<&mut SendQueue>) {
+    window.note_used(cx.tick);
+    match queue {
+        Some(queue) => queue.control(window).on_idle(most),
+        None => window.on_idle(most),
     }
 }
 

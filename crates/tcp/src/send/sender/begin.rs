@@ -13,10 +13,12 @@ impl Sender {
     /// One whose first number is `iss`, on a link that carries `mss` bytes of text and options.
     pub fn new(cx: &Env, iss: SeqNum, mss: u16) -> Self {
         let algorithm = cx.algorithms.usual(cx.tunables.congestion_control);
+        let mut window = Window::new(algorithm, u32::from(mss));
+        window.note_used(cx.tick);
         Self {
             seq: SendSequence::new(iss, SeqNum::new(0)),
             rtt: RttEstimator::new(&cx.tunables),
-            window: Window::new(algorithm, u32::from(mss)),
+            window,
             small_end: iss,
             text_sent: cx.tick,
             size: cx.tunables.send_buffer,

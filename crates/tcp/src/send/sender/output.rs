@@ -513,8 +513,13 @@ impl Sender {
         if queue.flight.is_sampled() {
             queue.note_sample(&range, repaired, &sent, is_last.then_some(self.window.cwnd));
         }
+        if queue.note_use(&mut self.window, &sent) {
+            self.restart_window(cx, 0, Some(queue));
+        }
         let srtt = self.rtt.srtt_micros().map_or_else(Micros::default, Micros::new);
-        let is_paced = cx.tunables.pacing || queue.pacer.most().is_some();
+        // RFC 7661 4.4.2: "A TCP sender in the non-validated phase SHOULD control the maximum burst size".
+        let is_paced =
+            cx.tunables.pacing || queue.pacer.most().is_some() || self.window.is_preserved();
         let ratios = is_paced.then(|| cx.tunables.pacing_ratios());
         if queue.pace(&mut self.window, &sent, ratios, srtt) {
             self.flags.set(Flags::PACED);

@@ -42,10 +42,12 @@ macro_rules! congestion {
         }
 
         /// A connection that sent nothing for longer than a retransmission time-out begins again with the
-        /// initial window.
+        /// initial window. Otherwise its window stays as it was, and is halved for each five minutes in which less
+        /// than half of it was used; after such a pause, text beyond an initial window leaves spread over the round
+        /// trip until half of the window was carried again.
         slow_start_after_idle: bool = true, "net.ipv4.tcp_slow_start_after_idle", Unit::Switch => {
-            rfc: "RFC 5681 4.1";
-            low: "a burst of all that the path once carried meets what it is now.";
+            rfc: "RFC 5681 4.1, RFC 7661 4.4";
+            low: "what the path once carried within a round trip meets what it is now.";
             high: "each pause costs some round trips.";
         }
 
