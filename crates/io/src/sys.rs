@@ -5,7 +5,7 @@
 //!
 //! The standard library's types own or borrow descriptors, and read and write them. This module
 //! adds eventfd(2), ppoll(2), socket(2), if_nametoindex(3), TUN ([`tun`]), sockets that preserve
-//! message boundaries ([`seqpacket`]) or carry whole frames ([`packet`]), programs that run in the
+//! message boundaries ([`seqpacket`]), connect within a time (`unix_stream`) or carry whole frames ([`packet`]), programs that run in the
 //! kernel ([`bpf`]), the allocator's free memory ([`allocator`]), limits of this process
 //! ([`limits`]), second signals ([`signal`]), child processes ([`process`]), network namespaces
 //! ([`namespace`]), socket options by number ([`option`]), and errors of datagrams ([`error_queue`]).
@@ -24,6 +24,8 @@ pub(crate) mod seqpacket;
 #[cfg(feature = "signals")]
 pub(crate) mod signal;
 pub(crate) mod tun;
+#[cfg(feature = "control")]
+pub(crate) mod unix_stream;
 
 pub(crate) use bpf::pin_to;
 

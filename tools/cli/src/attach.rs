@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use base64::Engine;
@@ -76,7 +77,7 @@ impl Attached {
     }
 
     fn connect(path: &Path, host: Option<String>) -> io::Result<Self> {
-        let stream = connect(path)?;
+        let stream = connect(path, GREETING)?;
         stream.set_read_timeout(Some(GREETING))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let lines = BufReader::new(stream.try_clone()?);
@@ -204,6 +205,32 @@ struct Running {
     failed: Vec<String>,
 }
 
+impl Running {
+    /// Asks the processes of these sockets, all at the same time: those that are stopped together cost one
+    /// time limit.
+    fn ask(&mut self, sockets: &[(String, PathBuf)], host: Option<&String>) {
+        let results: Vec<_> = thread::scope(|scope| {
+            let ask = |(_, path): &'_ (String, PathBuf)| {
+                let (path, host) = (path.clone(), host.cloned());
+                scope.spawn(move || Attached::connect(&path, host))
+            };
+            let asked: Vec<_> = sockets.iter().map(ask).collect();
+            asked.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        });
+        for ((pid, _), result) in sockets.iter().zip(results) {
+            match result {
+                Ok(Ok(attached)) => self.found.push(attached),
+                // What a process that was killed left answers nothing.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => {}
+                Ok(Err(error)) => self.failed.push(format!("process {pid}: {}", told(&error))),
+                // It was printed.
+                Err(_panic) => {}
+            }
+        }
+    }
+}
+
 /// Asks the processes in the default folders for their names; if `name` is a number, only that one.
 fn running(name: Option<&str>, host: Option<&String>) -> Result<Running, Failure> {
     let mut running = Running::default();
@@ -214,26 +241,17 @@ fn running(name: Option<&str>, host: Option<&String>) -> Result<Running, Failure
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(refuse(&folder, &error)),
         };
-        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-            let Some(stem) = path.file_name().and_then(|it| it.to_str()?.strip_suffix(".sock"))
-            else {
-                continue;
-            };
-            if number.is_some_and(|number| stem.split('-').next() != Some(number)) {
-                continue;
-            }
-            match Attached::connect(&path, host.cloned()) {
-                Ok(attached) => running.found.push(attached),
-                // What a process that was killed left answers nothing.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    let pid = stem.split('-').next().unwrap_or(stem);
-                    running.failed.push(format!("process {pid}: {}", told(&error)));
-                }
-            }
+        let named = |path: PathBuf| {
+            let stem = path.file_name()?.to_str()?.strip_suffix(".sock")?;
+            let pid = stem.split('-').next()?.to_owned();
+            number.is_none_or(|number| pid == number).then_some((pid, path))
+        };
+        let sockets: Vec<_> = entries.filter_map(|entry| named(entry.ok()?.path())).collect();
+        for some in sockets.chunks(AT_ONCE) {
+            running.ask(some, host);
         }
     }
+    running.failed.sort();
     running.found.sort_by_key(|it| it.pid);
     Ok(running)
 }
@@ -267,4 +285,6 @@ fn lost(pid: u64, error: &io::Error) -> Failure {
 const GREETING: Duration = Duration::from_secs(5);
 /// Time for an answer: longer than a process waits for its shards.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Limit of processes that are asked at the same time.
+const AT_ONCE: usize = 64;
 const HOW: &str = "runs here; name it by the path of its socket, if --control has another folder";

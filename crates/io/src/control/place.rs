@@ -7,9 +7,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::ControlError;
 use crate::sys::limits::effective_user;
+use crate::sys::unix_stream;
 use crate::text;
 
 /// Place of a control socket.
@@ -113,13 +115,14 @@ impl Drop for SocketFile {
     }
 }
 
-/// Connects to the control socket at `path`.
+/// Connects to the control socket at `path`, within `limit`.
 ///
 /// # Errors
 ///
-/// Returns the error of [`UnixStream::connect`], also if the folder of a long path cannot be opened.
-pub fn connect(path: &Path) -> io::Result<UnixStream> {
-    at_short_path(path, UnixStream::connect)
+/// Returns the error of connect(2), also if the folder of a long path cannot be opened. With
+/// [`io::ErrorKind::WouldBlock`] the queue of the socket stayed full, because its process does not run.
+pub fn connect(path: &Path, limit: Duration) -> io::Result<UnixStream> {
+    at_short_path(path, |path| unix_stream::connect(&path, limit))
 }
 
 /// Calls `act` with a path of `path`'s socket that has room in an address (unix(7)): of a long one, by the descriptor
@@ -145,9 +148,12 @@ fn remove_stale(path: &Path) -> Result<(), ControlError> {
     if !found.file_type().is_socket() {
         return Err(taken("is there, and is no socket: use another path"));
     }
-    match connect(path) {
+    match connect(path, STALE_CHECK) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(taken("a process that does not run listens there: use another path"));
+        }
         Err(_) => return Err(taken("is another user's socket: use another path")),
         Ok(_) => return Err(taken("a process listens there: use another path")),
     }
@@ -168,7 +174,8 @@ fn sweep(folder: &Path) {
         let pid = name.and_then(|name| name.split('-').next()?.parse::<u32>().ok());
         let has_ended = pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
         if has_ended
-            && connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+            && connect(&path, STALE_CHECK)
+                .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
         {
             // Another process may have removed it.
             let _ = fs::remove_file(&path);
@@ -221,6 +228,8 @@ fn refuse(folder: &Path, why: String, remedy: &'static str) -> ControlError {
 const USE_PATH: &str = "use --control PATH, or --control off";
 /// Bytes of a socket's path at most: its address has 108, with the NUL behind it (unix(7)).
 const MOST_BYTES: usize = 107;
+/// Time for a process to take a connection, by which it is known to live.
+const STALE_CHECK: Duration = Duration::from_millis(100);
 /// Stacks of one process with default paths.
 const MOST_STACKS: u32 = 64;
 

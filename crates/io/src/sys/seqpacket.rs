@@ -107,7 +107,7 @@ impl AsFd for SeqPacket {
     }
 }
 
-fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+pub(super) fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     // SAFETY: `sockaddr_un` is a C structure of integers, for which zeroes are a value.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;

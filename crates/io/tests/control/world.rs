@@ -134,7 +134,7 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn new(path: &Path) -> Self {
-        let stream = whimbrel_io::control::connect(path).expect("served");
+        let stream = whimbrel_io::control::connect(path, Duration::from_secs(10)).expect("served");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
         let lines = BufReader::new(stream.try_clone().expect("a descriptor"));
         let mut control = Self { stream, lines, greeting: Value::Null };

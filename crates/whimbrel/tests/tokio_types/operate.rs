@@ -27,7 +27,7 @@ async fn stack_has_a_control_socket_until_it_is_dropped() {
 
     let asked = path.clone();
     let ask = move || {
-        let mut stream = connect(&asked).unwrap();
+        let mut stream = connect(&asked, Duration::from_secs(10)).unwrap();
         stream.write_all(b"{\"id\":1,\"method\":\"ss\"}\n").unwrap();
         BufReader::new(stream).lines().map_while(Result::ok).take(4).collect::<Vec<_>>()
     };

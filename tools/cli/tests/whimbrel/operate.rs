@@ -2,11 +2,19 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::running::{Running, Signal, await_that};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use whimbrel_io::control::connect;
+
+use crate::needs;
+use crate::netns::public_copy;
+use crate::running::{Running, Signal, await_that, fail, unbroken};
 use crate::schema::checked;
 use crate::scratch::scratch;
 use crate::signals::free_address;
@@ -264,19 +272,92 @@ fn frames_of_a_running_load_are_captured_with_comments() {
 }
 
 #[test]
-fn stopped_process_is_named_and_not_waited_for() {
+fn stopped_processes_are_named_after_one_time_limit() {
     let mut world = World::new("operate-stopped");
-    let pid = world.start("load -z 1h -c 2 --no-tui");
-    world.await_connections("ss --host server -Htan state established", 2);
-    world.runs[0].signal(Signal::STOP);
-    for words in ["ss".to_owned(), format!("ss {pid}"), "nstat load".to_owned()] {
-        let (code, error) = world.refused(&words);
-        assert_eq!(code, Some(1), "{error}");
+    let pids = [(); 4].map(|()| world.start("load -z 1h -c 2 --no-tui"));
+    let words = format!("ss {} --host server -Htan state established", pids[0]);
+    world.await_connections(&words, 2);
+    world.runs.iter().for_each(|run| run.signal(Signal::STOP));
+    // The queue of one is full: not even connect(2) returns.
+    let socket = world.folder.join(format!("whimbrel/{}.sock", pids[1]));
+    let limit = Duration::from_millis(50);
+    assert!((0..100_000).any(|_| connect(&socket, limit).is_err()));
+    let began = Instant::now();
+    let (code, error) = world.refused("ss");
+    let took = began.elapsed();
+    assert_eq!(code, Some(1), "{error}");
+    for pid in pids {
         assert!(error.contains(&format!("process {pid}: it does not answer")), "{error}");
-        assert!(error.contains("kill -CONT"), "{error}");
     }
-    world.runs[0].signal(Signal::CONT);
-    world.await_connections("ss --host server -Htan state established", 2);
+    assert!(error.contains("kill -CONT"), "{error}");
+    // One after the other would take 20 s.
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    assert!(world.refused(&format!("nstat {}", pids[1])).1.contains("it does not answer"));
+    world.runs.iter().for_each(|run| run.signal(Signal::CONT));
+    world.await_connections(&words, 2);
+}
+
+#[test]
+fn refused_client_of_ss_is_told_why() {
+    let mut world = World::new("operate-refused");
+    let pid = world.start("load -z 1h -c 1 --no-tui");
+    let socket = world.folder.join(format!("whimbrel/{pid}.sock"));
+    let clients: Vec<_> = (0..8).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let (code, error) = world.refused(&format!("ss {pid}"));
+    assert_eq!(code, Some(1), "{error}");
+    assert!(unbroken(&error).contains("8 clients are served already: end one of them"), "{error}");
+    drop(clients);
+    world.await_connections(&format!("ss {pid} --host client -Htan"), 1);
+    if !needs::found(&["setpriv"]) {
+        return;
+    }
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return needs::skip("a second user needs root");
+    }
+    let public = scratch("operate-refused-public");
+    fs::create_dir_all(&public).unwrap();
+    let copy = public_copy(&public);
+    let mut command = needs::command("setpriv --reuid=65534 --regid=65534 --clear-groups");
+    command.arg(copy).arg("ss").arg(&socket);
+    let (code, error) = fail(&mut command);
+    assert!(code == 1 && error.contains("only its user and root may use it"), "{error}");
+    for (path, mode) in
+        [(&world.folder, 0o755), (&world.folder.join("whimbrel"), 0o755), (&socket, 0o666)]
+    {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let (code, error) = fail(&mut command);
+    assert!(code == 1 && error.contains("you are user 65534"), "{error}");
+}
+
+#[test]
+fn flood_of_scrapers_leaves_a_descriptor_for_ss() {
+    let mut world = World::new("operate-flood");
+    let at = free_address();
+    let pid = world.start(&format!("load -z 1h -c 1 --no-tui --metrics {at}"));
+    let count = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).unwrap().count();
+    let (limit, threads) = (count("fd") as u64 + 5, count("task"));
+    let process = Pid::from_raw(pid.cast_signed());
+    let limits = Rlimit { current: Some(limit), maximum: Some(limit) };
+    prlimit(process, Resource::Nofile, limits).unwrap();
+    let silent: Vec<_> = (0..500).map(|_| TcpStream::connect(at)).collect();
+    await_that("no descriptor is left", || count("fd") as u64 >= limit);
+    for _ in 0..3 {
+        assert_eq!(world.ask(&format!("ss {pid} --host client -Htan")).lines().count(), 1);
+        assert!(count("task") <= threads + 64 + 2, "{} threads", count("task"));
+    }
+    drop(silent);
+    await_that("a scrape is answered", || scrape(at).starts_with("HTTP/1.1 200 "));
+}
+
+/// The answer to a scrape, as far as it came.
+fn scrape(at: SocketAddr) -> String {
+    let mut answer = String::new();
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+    let _as_far_as_it_came = asked.and_then(|()| stream.read_to_string(&mut answer));
+    answer
 }
 
 #[test]

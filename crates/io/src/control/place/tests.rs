@@ -1,11 +1,12 @@
 use std::env;
 use std::fs::{self, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{SocketFile, at_short_path, connect, own_folder, sweep};
+use super::{STALE_CHECK, SocketFile, at_short_path, connect, own_folder, sweep};
 use crate::control::{ControlError, ControlPlace};
 
 /// A folder of the test's own, removed at the end.
@@ -92,9 +93,21 @@ fn socket_in_a_folder_with_a_long_path_is_found() {
     fs::create_dir(&long).expect("our folder");
     let path = long.join("a.sock");
     let (file, _listener) = SocketFile::bind(&ControlPlace::Path(path.clone())).expect("free");
-    assert!(connect(&path).is_ok());
+    assert!(connect(&path, STALE_CHECK).is_ok());
     drop(file);
     assert!(!path.exists());
+}
+
+#[test]
+fn connect_to_a_full_queue_ends_in_time() {
+    let folder = Folder::new();
+    let path = folder.0.join("a.sock");
+    let _never_accepts = UnixListener::bind(&path).expect("free");
+    let refused = |_| connect(&path, STALE_CHECK).err();
+    let error = (0..100_000).find_map(refused).expect("a queue is full at some time");
+    assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+    assert!(refusal(&folder.place("a.sock")).contains("a process that does not run listens there"));
+    assert!(path.exists());
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn median(slices: &Mutex<Vec<Duration>>) -> Duration {
 
 /// Asserts that a listing has this many idle connections, each once; returns the number of others.
 fn list(control: &ControlServer, params: &Value, idle: usize) -> u64 {
-    let mut stream = connect(control.path()).unwrap();
+    let mut stream = connect(control.path(), Duration::from_secs(10)).unwrap();
     writeln!(stream, "{}", json!({ "method": "ss", "params": params })).unwrap();
     let mut seen = vec![false; (IDLE / EACH_PORT) << 16];
     let (mut others, mut lines) = (0, 0_u64);
