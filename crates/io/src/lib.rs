@@ -48,6 +48,8 @@ pub mod entropy;
 pub mod group;
 pub mod impaired;
 pub mod inspect;
+#[cfg(all(target_os = "linux", feature = "control"))]
+mod linger;
 pub mod mem;
 #[cfg(all(target_os = "linux", feature = "metrics"))]
 pub mod metrics;

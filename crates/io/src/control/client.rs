@@ -1,6 +1,6 @@
 //! One client: its requests, answered in order.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::lines::{Line, LineReader, LineWriter};
 use super::request::{Request, failure};
 use super::service::Service;
 use super::{lines, peer};
-use crate::Stop;
+use crate::{Stop, linger};
 
 /// Reason why a client is not served: a code for programs, and a text.
 pub(super) type Refused = (&'static str, String);
@@ -57,9 +57,10 @@ pub(super) fn serve(stream: &UnixStream, admitted: &Admitted<'_>, service: &Serv
 /// Waits a moment until a refused client has read why: if it still writes, an end at once would look like a
 /// broken connection.
 fn linger(stream: &UnixStream) {
-    let half = stream.shutdown(Shutdown::Write).and(stream.set_read_timeout(Some(LINGER)));
     // Whatever it sends is not read; its end, or the time, ends this.
-    let _ = half.and_then(|()| io::copy(&mut stream.take(lines::MOST as u64), &mut io::sink()));
+    let _gone = stream
+        .shutdown(Shutdown::Write)
+        .and_then(|()| linger::read_to_end(stream, |left| stream.set_read_timeout(left), LINGER));
 }
 
 fn converse(

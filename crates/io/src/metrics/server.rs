@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::Stop;
 use crate::control::ControlHost;
 use crate::descriptors::SpareDescriptor;
+use crate::linger;
 use crate::poll::{Interest, PollFd, ppoll};
 use streams::{Place, Streams};
 
@@ -95,7 +96,7 @@ fn accept(listener: &TcpListener, hosts: &Arc<Vec<ControlHost>>, stop: &Stop) {
         let (hosts, own) = (Arc::clone(hosts), Arc::clone(&stream));
         let serve = move || {
             // A scraper that has gone, or is too slow, needs no answer.
-            let _ = serve(&own, &place, &hosts);
+            let _ = serve(&own, &place, &hosts, Instant::now() + LIMIT);
         };
         let thread = thread::Builder::new().name("whimbrel-metric".into()).spawn(serve);
         if thread.is_err() {
@@ -113,15 +114,23 @@ fn refuse(stream: &TcpStream, why: &str) {
     });
 }
 
-fn serve(stream: &TcpStream, place: &Place, hosts: &[ControlHost]) -> io::Result<()> {
-    let until = Instant::now() + LIMIT;
+/// Reads a request and answers it, until a time.
+fn serve(
+    stream: &TcpStream,
+    place: &Place,
+    hosts: &[ControlHost],
+    until: Instant,
+) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     let (status, kind, body) = match read_head(stream, until) {
         Ok(head) => respond(&head, place, hosts),
         Err(error) => refusal_of(&error, place).ok_or(error)?,
     };
+    // At the end of the time there is none left to say so.
+    let until = until.max(Instant::now() + LINGER);
     answer(stream, until, status, kind, &body)?;
-    linger(stream)
+    stream.shutdown(Shutdown::Write)?;
+    linger::read_to_end(stream, |left| stream.set_read_timeout(left), LINGER)
 }
 
 /// The answer to a request: status, type and body.
@@ -222,13 +231,6 @@ fn answer(
     Ok(())
 }
 
-/// Reads a little of what the client still sends: a close before that would take the answer back.
-fn linger(stream: &TcpStream) -> io::Result<()> {
-    stream.shutdown(Shutdown::Write)?;
-    stream.set_read_timeout(Some(LINGER))?;
-    io::copy(&mut stream.take(MOST_LINGER), &mut io::sink()).map(drop)
-}
-
 const MOST_HEAD: usize = 8 << 10;
 /// Time for a scrape.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -236,9 +238,10 @@ const LIMIT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time for a client to read its answer and leave.
 const LINGER: Duration = Duration::from_millis(500);
-/// Bytes of a client that are read after its answer.
-const MOST_LINGER: u64 = 64 << 10;
 const UNAVAILABLE: &str = "503 Service Unavailable";
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[cfg(test)]
+mod tests;

@@ -83,6 +83,21 @@ fn each_of_fifty_refused_clients_is_told_why() {
 }
 
 #[test]
+fn refused_client_that_trickles_is_left_in_time() {
+    let world = World::new();
+    let mut clients: Vec<_> = (0..8).map(|_| Control::new(&world.path())).collect();
+    let mut refused = Control::new(&world.path());
+    assert_eq!(refused.greeting["error"]["code"], "busy");
+    // A byte at a time, while the server reads; the others stay busy.
+    wait_until(|| {
+        for client in &mut clients {
+            client.ask("hello", json!({}));
+        }
+        refused.stream.write_all(b" ").is_err()
+    });
+}
+
+#[test]
 fn silent_client_gives_way_and_is_told() {
     let world = World::new();
     let mut silent: Vec<_> = (0..8).map(|_| Control::new(&world.path())).collect();
