@@ -70,3 +70,6 @@ impl SpareDescriptor {
         }
     }
 }
+
+#[cfg(all(test, feature = "control"))]
+mod tests;
