@@ -4,6 +4,7 @@
 //! segments, rounded as each says. A field of Linux without a true value here is missing, and
 //! [`TcpInfo::field`] does not know its name.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Tick};
@@ -115,6 +116,10 @@ tcp_info! {
     tcpi_last_ack_recv: u32,
     /// Largest IP packet that the path is known to carry, bytes.
     tcpi_pmtu: u32,
+    /// Bytes per second at which text leaves if it is paced, or would; 0 before a round trip was measured.
+    tcpi_pacing_rate: u64,
+    /// The most of that which was set (`SO_MAX_PACING_RATE`); 2^64 - 1 if nothing was.
+    tcpi_max_pacing_rate: u64,
     /// Bytes of text acknowledged.
     tcpi_bytes_acked: u64,
     /// Bytes of text that arrived in order.
@@ -223,6 +228,8 @@ impl TcpInfo {
             tcpi_rcv_ssthresh: snapshot.recv_limit,
             tcpi_ato: micros(around.delayed_ack),
             tcpi_pmtu: u32::from(around.path_mtu),
+            tcpi_pacing_rate: snapshot.pacing_rate.unwrap_or_default(),
+            tcpi_max_pacing_rate: snapshot.max_pacing_rate.map_or(u64::MAX, NonZeroU64::get),
             tcpi_bytes_sent: snapshot.tally.bytes_acked
                 + snapshot.info_counts.bytes_retrans
                 + u64::from(snapshot.unacked_text()),

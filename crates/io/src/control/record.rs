@@ -159,6 +159,7 @@ fn window(it: &Snapshot, moment: &Moment) -> Value {
         "ssthresh": (it.ssthresh != u32::MAX).then_some(it.ssthresh),
         "pipe": it.pipe, "lost": it.lost, "sacked": it.sacked, "retrans_out": it.sent_again,
         "snd_wnd": it.snd.wnd.get(), "rcv_wnd": it.rcv.wnd(), "persist": it.persist,
+        "pacing_rate": it.pacing_rate, "max_pacing_rate": it.max_pacing_rate,
     })
 }
 

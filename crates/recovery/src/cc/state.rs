@@ -42,6 +42,14 @@ impl CcState {
         matches!(self.kept, Some(Kept::Boxed(_)))
     }
 
+    /// The rate of the algorithm that sets `window`, if it has one, bytes in a second.
+    pub fn pacing_rate(&self, window: &Window) -> Option<u64> {
+        match &self.kept {
+            Some(Kept::Boxed(boxed)) => boxed.pacing_rate(window),
+            _ => None,
+        }
+    }
+
     #[inline]
     fn kept(&mut self, algorithm: Algorithm) -> &mut Kept {
         self.kept.get_or_insert_with(|| Kept::new(algorithm))
@@ -203,10 +211,7 @@ impl Control<'_> {
 
     /// Asks the algorithm for a rate, bytes in a second: [`CongestionControl::pacing_rate`].
     pub fn pacing_rate(&self) -> Option<u64> {
-        match &self.state.kept {
-            Some(Kept::Boxed(boxed)) => boxed.pacing_rate(self.window),
-            _ => None,
-        }
+        self.state.pacing_rate(self.window)
     }
 
     fn dispatch(&mut self, least: u32, what: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {

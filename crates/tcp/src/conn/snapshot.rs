@@ -1,9 +1,10 @@
 //! A connection as `ss` and `TCP_INFO` show it: copied out at one moment, nothing changed.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 
-use whimbrel_base::Instant;
 use whimbrel_base::packet::SoftError;
+use whimbrel_base::{Instant, Micros};
 use whimbrel_recovery::CaState;
 use whimbrel_recovery::cc::Algorithm;
 use whimbrel_wire::WindowScale;
@@ -101,6 +102,12 @@ pub struct Snapshot {
     /// The most bytes that may wait to be sent for the first time: what was set, or a share while many wait;
     /// `None`: what the send buffer holds.
     pub unsent_most: Option<u32>,
+    /// Bytes per second at which text leaves: the congestion control's rate, or the window's in each round trip, at
+    /// most `max_pacing_rate`. Of a flow that is not paced, the rate that it would have. `None` before a round trip
+    /// of a millisecond or more was measured, which pacing takes.
+    pub pacing_rate: Option<u64>,
+    /// The most of that which was set, bytes per second (`SO_MAX_PACING_RATE`).
+    pub max_pacing_rate: Option<NonZeroU64>,
     /// The time for which what keeps the sender from sending more ([`Tally::limit`]) has held.
     pub limit_held: Duration,
     /// Counts since the connection began.
@@ -188,6 +195,8 @@ impl Connection {
                 .cold
                 .unsent_low_water()
                 .or_else(|| self.transfer.tcb.sender.share()),
+            pacing_rate: self.pacing_rate(tunables),
+            max_pacing_rate: self.transfer.tcb.stats.cold.max_pacing_rate(),
             limit_held: self.transfer.tcb.stats.tally.limit_held(now),
             tally: self.transfer.tcb.stats.tally.until(now),
             info_counts: self
@@ -197,6 +206,18 @@ impl Connection {
                 .cold
                 .info_counts()
                 .until(&self.transfer.tcb.stats.tally, now),
+        }
+    }
+
+    fn pacing_rate(&self, tunables: &Tunables) -> Option<u64> {
+        let tcb = &self.transfer.tcb;
+        let window = &tcb.sender.window;
+        let own = tcb.queue().and_then(|queue| queue.cc.pacing_rate(window));
+        let srtt = tcb.sender.rtt().srtt().map_or_else(Micros::default, Micros::from);
+        let rate = own.or_else(|| tunables.pacing_ratios().rate(window, srtt));
+        match tcb.stats.cold.max_pacing_rate() {
+            Some(most) => Some(rate.map_or(most.get(), |rate| rate.min(most.get()))),
+            None => rate,
         }
     }
 }

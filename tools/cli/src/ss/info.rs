@@ -131,8 +131,17 @@ impl Info<'_> {
             let millis = self.millis(name).filter(|millis| *millis > 0.0);
             parts.extend(millis.map(|millis| format!("{name}:{millis:.0}")));
         }
+        parts.extend(self.pacing());
         parts.extend(["delivered", "delivered_ce"].into_iter().filter_map(|it| self.positive(it)));
         parts
+    }
+
+    /// The rate at which text leaves, and what it is limited to.
+    fn pacing(&self) -> Option<String> {
+        let bits = |name: &str| self.0[name].as_u64().map(|bytes| bytes as f64 * 8.0);
+        let rate = bits("pacing_rate").filter(|rate| *rate > 0.0)?;
+        let most = bits("max_pacing_rate").map(|most| format!("/{most:.0}bps"));
+        Some(format!("pacing_rate {rate:.0}bps{}", most.unwrap_or_default()))
     }
 
     fn limits(&self) -> Vec<String> {

@@ -13,8 +13,8 @@ use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::Inspect;
 use whimbrel_io::control::{ControlHost, ControlInfo, ControlPlace, ControlServer};
 use whimbrel_posix::{
-    Domain, Fcntl, Fd, FileFlags, Incoming, MsgFlags, Outgoing, Protocol, Shut, SocketFlags,
-    SocketType, Sockets, TcpInfo,
+    Domain, Fcntl, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outgoing, Protocol, Shut,
+    SocketFlags, SocketOption, SocketType, Sockets, TcpInfo,
 };
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
@@ -178,6 +178,9 @@ fn printed(it: &TcpInfo) -> Vec<(&'static str, Vec<f64>)> {
     let one = |value: u32| vec![f64::from(value)];
     let scales = vec![f64::from(it.tcpi_snd_wscale), f64::from(it.tcpi_rcv_wscale)];
     let sent_again = [it.tcpi_retrans, it.tcpi_total_retrans].map(f64::from);
+    let most = Some(it.tcpi_max_pacing_rate).filter(|most| *most != u64::MAX);
+    let pacing = [Some(it.tcpi_pacing_rate), most];
+    let pacing = pacing.into_iter().flatten().map(|bytes| bytes as f64 * 8.0).collect();
     let fields = [
         ("ts", has("TCPI_OPT_TIMESTAMPS"), vec![]),
         ("sack", has("TCPI_OPT_SACK"), vec![]),
@@ -207,6 +210,7 @@ fn printed(it: &TcpInfo) -> Vec<(&'static str, Vec<f64>)> {
         ("lastsnd", it.tcpi_last_data_sent != 0, one(it.tcpi_last_data_sent)),
         ("lastrcv", it.tcpi_last_data_recv != 0, one(it.tcpi_last_data_recv)),
         ("lastack", it.tcpi_last_ack_recv != 0, one(it.tcpi_last_ack_recv)),
+        ("pacing_rate", it.tcpi_pacing_rate != 0, pacing),
         ("delivered", it.tcpi_delivered != 0, one(it.tcpi_delivered)),
         ("delivered_ce", it.tcpi_delivered_ce != 0, one(it.tcpi_delivered_ce)),
         ("busy", it.tcpi_busy_time != 0, wide(it.tcpi_busy_time / 1_000)),
@@ -255,6 +259,10 @@ fn compare_json(json: &Value, it: &TcpInfo) {
         let time = super::super::seconds(&json[name]).unwrap_or_default();
         assert_eq!(time.as_micros(), u128::from(micros), "{name}: {json}\n{it:?}");
     }
+    let most = json["max_pacing_rate"].as_u64().unwrap_or(u64::MAX);
+    assert_eq!(most, it.tcpi_max_pacing_rate, "{json}");
+    let rate = json["pacing_rate"].as_u64().unwrap_or_default();
+    assert_eq!(rate, it.tcpi_pacing_rate, "{json}");
     for (name, count) in [
         ("mss", u64::from(it.tcpi_snd_mss)),
         ("advmss", it.tcpi_advmss.into()),
@@ -280,7 +288,11 @@ fn compare_json(json: &Value, it: &TcpInfo) {
 
 /// The words of a line of `ss`; a rate has two.
 fn parts(text: &str) -> Vec<String> {
-    text.replace("send ", "send:").split(' ').map(str::to_owned).collect()
+    text.replace("send ", "send:")
+        .replace("pacing_rate ", "pacing_rate:")
+        .split(' ')
+        .map(str::to_owned)
+        .collect()
 }
 
 fn names(text: &str) -> Vec<String> {
@@ -359,6 +371,12 @@ fn fields_of_a_connection_equal_its_tcp_info() {
     // Nothing is read for a time, so that the window closes; nothing arrives for another.
     for round in 0..400 {
         world.is_cut = (150..250).contains(&round);
+        if round == 300 {
+            let most = OptionValue::Int(1_000_000);
+            world
+                .on(0, |it| it.setsockopt(client, SocketOption::MaxPacingRate, &most))
+                .expect("open");
+        }
         let mut text = Outgoing::new(Bytes::from(vec![0; 20_000]));
         let _ = world.on(0, |it| it.send(client, &mut text, MsgFlags::MSG_DONTWAIT));
         if !(50..100).contains(&round) {
@@ -377,6 +395,7 @@ fn fields_of_a_connection_equal_its_tcp_info() {
     // Every field had a value, but for those that need marks, Fast Open or a small buffer.
     let all: BTreeSet<_> = printed(&filled()).into_iter().map(|(name, _)| name).collect();
     let missed: Vec<_> = all.difference(&seen).copied().collect();
+    assert_eq!(world.look(0, client).1.tcpi_max_pacing_rate, 1_000_000);
     assert_eq!(missed, ["delivered_ce", "ecn", "fastopen", "sndbuf_limited"]);
 }
 
