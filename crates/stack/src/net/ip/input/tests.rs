@@ -17,6 +17,8 @@ use crate::ip::output::tests::{host, peer, write};
 use crate::ip::{FrameDrop, IpLayer, Routes};
 use crate::{InterfaceAddress, RxFrame};
 
+mod plain_datagrams;
+
 const BOTH: [Family; 2] = [Family::V4, Family::V6];
 
 fn header() -> TcpHeader {
