@@ -107,14 +107,16 @@ impl Control<'_> {
             self.window.note_used(sent.now.tick());
         }
         if self.window.is_preserved() {
-            self.window.validate(self.pipe_ack(una).unwrap_or_default());
+            self.window.validate(self.state.pipe_ack.get(una).unwrap_or_default());
         }
     }
 
-    /// pipeACK (RFC 7661 4.2) while SND.UNA is `una`, modulo 2^32: the bytes that the path was seen to carry in
-    /// one of the last two round trips; `None` if nothing was measured since a pause or a recovery.
-    pub fn pipe_ack(&self, una: u32) -> Option<u32> {
-        self.state.pipe_ack.get(una)
+    /// pipeACK (RFC 7661 4.2) in the non-validated phase, while SND.UNA is `una`, modulo 2^32: the bytes that the path
+    /// was seen to carry in one of the last two round trips. `None` in the validated phase: they are half of cwnd or
+    /// more, or nothing was measured since a pause or a recovery.
+    pub fn unvalidated_pipe_ack(&self, una: u32) -> Option<u32> {
+        // RFC 7661 4.3: "Non-validated phase: pipeACK <(1/2)*cwnd."
+        self.state.pipe_ack.get(una).filter(|bytes| *bytes < self.window.cwnd / 2)
     }
 
     /// Tells an algorithm whose state is boxed that bytes left.

@@ -7,7 +7,7 @@ use crate::flight::Flight;
 impl State {
     /// Something is lost, and `loss` says what was in use.
     pub(super) fn tell_loss(&mut self, flight: &Flight, control: &mut Control<'_>, loss: &Loss) {
-        let is_limited = control.pipe_ack(flight.una() as u32).is_some()
+        let is_limited = control.unvalidated_pipe_ack(flight.una() as u32).is_some()
             && loss.in_flight < control.window.cwnd / 2
             && !control.sets_cwnd_in_recovery();
         self.rate_limited = is_limited.then_some(loss.in_flight);
@@ -35,11 +35,11 @@ impl State {
     }
 }
 
-/// The flight when something is lost or marked: as much as the path was seen to carry in a round trip, if that is more.
-/// RFC 7661 4.2: "This prevents a variable-rate application from being unduly penalised", of whose text only the end
-/// is in flight.
+/// The flight when something is lost or marked: in the non-validated phase as much as the path was seen to carry in a
+/// round trip, if that is more. RFC 7661 4.4.1: "cwnd = (Max(pipeACK,LossFlightSize))/2." In the validated phase RFC 5681
+/// 3.1 goes by FlightSize alone.
 pub(super) fn loss_of_used(flight: &Flight, control: &Control<'_>, mss: u32) -> Loss {
     let loss = loss(flight, control, mss);
-    let carried = control.pipe_ack(flight.una() as u32).unwrap_or_default();
-    Loss { in_flight: loss.in_flight.max(carried.min(control.window.cwnd)), mss }
+    let carried = control.unvalidated_pipe_ack(flight.una() as u32).unwrap_or_default();
+    Loss { in_flight: loss.in_flight.max(carried), mss }
 }

@@ -114,15 +114,26 @@ fn loss_in_a_small_part_of_the_window_counts_twice() {
     }
 }
 
-#[test]
-fn loss_at_the_end_of_a_burst_counts_what_was_carried() {
+/// The threshold after a loss among the last four of so many segments.
+fn ssthresh_after_late_loss(share_of_cwnd: impl Fn(u32) -> u32) -> (u32, u32) {
     let congestion_control = CongestionAlgorithm::Reno;
     let mut pair = grown(&Tunables { congestion_control, ..Tunables::default() });
-    lose_one(&mut pair, 60);
-    pair.write(Which::Client, &pattern(64 * MSS as usize));
+    let segments = share_of_cwnd(cwnd(&pair) / MSS);
+    lose_one(&mut pair, segments - 4);
+    pair.write(Which::Client, &pattern((segments * MSS) as usize));
     pair.run_until_quiet();
     assert_eq!(pair.lose_next, None, "it was not sent");
-    let ssthresh = pair.client.connection.transfer.tcb.sender.ssthresh();
-    // 60 of 64 segments were acknowledged before the loss was found, and four in flight.
-    assert!((25 * MSS..=32 * MSS).contains(&ssthresh), "{ssthresh}");
+    (segments, pair.client.connection.transfer.tcb.sender.ssthresh() / MSS)
+}
+
+#[test]
+fn loss_at_the_end_of_a_burst_counts_what_was_carried() {
+    let (segments, ssthresh) = ssthresh_after_late_loss(|cwnd| cwnd * 2 / 5);
+    assert!((segments * 2 / 5..=segments / 2).contains(&ssthresh), "{ssthresh} of {segments}");
+}
+
+#[test]
+fn loss_in_a_validated_window_counts_what_is_in_flight() {
+    let (_, ssthresh) = ssthresh_after_late_loss(|cwnd| cwnd * 4 / 5);
+    assert_eq!(ssthresh, 2);
 }
