@@ -34,6 +34,10 @@ fn agreed(net: &Net, line: &str) -> Value {
 /// The document that a line prints; it must succeed.
 fn document(net: &Net, line: &str) -> Value {
     let text = net.run(line);
+    if line.starts_with("iperf3") {
+        return serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{line}: {error}: {text}"));
+    }
     checked(&text)
 }
 
