@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -302,7 +301,8 @@ fn refused_client_of_ss_is_told_why() {
     let mut world = World::new("operate-refused");
     let pid = world.start("load -z 1h -c 1 --no-tui");
     let socket = world.folder.join(format!("whimbrel/{pid}.sock"));
-    let clients: Vec<_> = (0..8).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let clients: Vec<_> =
+        (0..8).map(|_| connect(&socket, Duration::from_secs(5)).unwrap()).collect();
     let (code, error) = world.refused(&format!("ss {pid}"));
     assert_eq!(code, Some(1), "{error}");
     assert!(unbroken(&error).contains("8 clients are served already: end one of them"), "{error}");
