@@ -95,4 +95,4 @@ const CONNECTIONS: u32 = 4_000;
 /// Per cent by which misses may grow: they depend on where code and data happen to stand.
 const PERCENT: u64 = 5;
 /// By so many they may grow at least.
-const LEAST: u64 = 8;
+const LEAST: u64 = 16;
