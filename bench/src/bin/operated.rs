@@ -342,14 +342,14 @@ impl AsFd for Wire {
 /// Reads the greeting of the control socket.
 fn greet(path: PathBuf, begun: &mpsc::Sender<()>) -> Result<(), Failure> {
     let mut line = String::new();
-    BufReader::new(connect(&path)?).read_line(&mut line)?;
+    BufReader::new(connect(&path, ANSWER)?).read_line(&mut line)?;
     begun.send(())?;
     if line.contains("whimbrel.control/1") { Ok(()) } else { Err(line.into()) }
 }
 
 /// Captures some frames at the control socket, up to the server's last line.
 fn capture(path: PathBuf, begun: &mpsc::Sender<()>) -> Result<(), Failure> {
-    let mut stream = connect(&path)?;
+    let mut stream = connect(&path, ANSWER)?;
     let request = format!("{{\"id\":1,\"method\":\"pcap\",\"params\":{{\"count\":{FRAMES}}}}}\n");
     stream.write_all(request.as_bytes())?;
     for line in BufReader::new(stream).lines() {
@@ -412,3 +412,5 @@ const ROUNDS: u64 = 64;
 const WARM_UP: u64 = 16;
 /// Frames of a capture.
 const FRAMES: u64 = 1_000;
+/// For a control socket to take a client.
+const ANSWER: Duration = Duration::from_secs(10);
