@@ -114,7 +114,7 @@ impl Drop for Place {
     }
 }
 
-/// Limit of streams.
+/// Streams that are served at a time, at most: those that gave way are not counted.
 const MOST: usize = 32;
 /// Limit of places, each of which has a thread: without it, one that connects faster than others leave would have any
 /// number.
