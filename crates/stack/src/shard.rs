@@ -95,7 +95,7 @@ impl Shard {
         let mut net = Net::new(ip, link, &secrets.timestamps);
         net.set_link_rules(&tunables);
         let tcp = TcpHost::new(&secrets, &tunables, range, &net);
-        let udp = UdpHost::new(Sockets::new(&secrets, range, tunables.reserved_ports));
+        let udp = UdpHost::new(Sockets::new(&secrets, range, tunables.reserved_ports), &tunables);
         let cx = Context::new(Instant::ZERO, tunables);
         let packets = PacketTransports::new(udp);
         Ok(Self { cx, net, tcp, packets, memory: MemoryWatch::default() })

@@ -3,6 +3,8 @@
 //! All sockets of a host with several shards are at the one of queue 0, where everything comes in that
 //! is no segment of TCP, fragments included (`io::steering`).
 
+use alloc::boxed::Box;
+
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_base::packet::{IcmpError, TxSegment};
@@ -11,7 +13,7 @@ use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::{Context, Tunables};
 use whimbrel_udp::{
     Arrived, Bind, DatagramError, Fragmenting, Local, OutgoingDatagram, Received, Room,
-    SendOptions, SocketError, Sockets, Undelivered,
+    SendOptions, Sender, SocketError, Sockets, Undelivered,
 };
 use whimbrel_wire::{Address, Endpoint, Family, UdpHeader};
 
@@ -131,17 +133,20 @@ impl SendTo {
 #[derive(Debug)]
 pub(crate) struct UdpHost {
     pub(crate) sockets: Sockets,
-    /// The rest of a datagram that leaves in fragments.
-    leaving: UdpTransmit,
+    /// The rest of a datagram that leaves in several frames.
+    leaving: Option<Box<UdpTransmit>>,
     /// Bytes that datagrams held when records were counted last.
     bytes_counted: usize,
-    /// The last destination of a socket that receives there, and the source address chosen for it.
-    last_route: Option<((Local, Address), Address)>,
+    /// Bytes that a host holds while there is [room](UdpHost::room) for another datagram.
+    most_held: u64,
+    /// That of the datagram before.
+    last_route: Option<LastRoute>,
 }
 
 impl UdpHost {
-    pub(crate) fn new(sockets: Sockets) -> Self {
-        Self { sockets, leaving: UdpTransmit::default(), bytes_counted: 0, last_route: None }
+    pub(crate) fn new(sockets: Sockets, tunables: &Tunables) -> Self {
+        let most_held = most_held(tunables);
+        Self { sockets, leaving: None, bytes_counted: 0, most_held, last_route: None }
     }
 }
 
@@ -164,8 +169,8 @@ impl UdpHost {
         handle: UdpHandle,
         remote: Endpoint,
     ) -> Result<(), UdpError> {
-        let sender = self.sockets.sender(handle).ok_or(UNKNOWN)?;
-        let source = self.choose_source(net, handle, sender.local, remote, None)?;
+        let sending = self.sockets.sending(handle).ok_or(UNKNOWN)?;
+        let source = judge_source(net, sending.sender(), remote, None)?;
         Ok(self.sockets.connect(handle, source, remote)?)
     }
 
@@ -178,27 +183,26 @@ impl UdpHost {
         data: Bytes,
         send: &SendTo,
     ) -> Result<(), UdpError> {
-        let SendTo { to, source, source_port, options, segment: _ } = *send;
-        let sender = self.sockets.sender(handle).ok_or(UNKNOWN)?;
-        let to = to.or(sender.remote).ok_or(UdpError::NotConnected)?;
-        let source = self.choose_source(net, handle, sender.local, to, source)?;
-        let port = choose_port(sender.port, source_port)?;
-        let options = options.unwrap_or(sender.options);
+        let room = self.room(cx);
+        let sending = self.sockets.sending(handle).ok_or(UNKNOWN)?;
+        let sender = sending.sender();
+        let to = *send.to.as_ref().or(sender.remote).ok_or(UdpError::NotConnected)?;
+        let source = match &self.last_route {
+            Some(last) if last.is(sender.local, &to) && send.source.is_none() => last.source,
+            _ => choose_source(net, &mut self.last_route, sender, to, send.source)?,
+        };
+        let port = choose_port(sender.port, send.source_port)?;
+        let options = *send.options.as_ref().unwrap_or(sender.options);
         let (family, fragmenting) = (to.addr.family(), options.fragmenting);
         let whole = || net.ip.whole_udp(cx.now, &to.addr);
         let segment = send.judge_size(data.len(), family, fragmenting, whole)?;
         let from = Endpoint::new(source, port);
-        let room = self.room(cx);
-        Ok(self.sockets.queue(
-            handle,
-            OutgoingDatagram { from, to, data, segment, options },
-            room,
-        )?)
+        Ok(sending.queue(OutgoingDatagram { from, to, data, segment, options }, room)?)
     }
 
     /// Returns the number of datagrams that wait to leave.
     pub(crate) fn unsent(&self) -> usize {
-        self.sockets.unsent() + usize::from(!self.leaving.is_empty())
+        self.sockets.unsent() + usize::from(self.leaving.is_some())
     }
 
     /// Counts what datagrams hold, as [`UdpHost::room`] needs it once a millisecond.
@@ -207,67 +211,71 @@ impl UdpHost {
     }
 }
 
-/// From where a datagram leaves, and whom it may be for.
-impl UdpHost {
-    /// The address from which a socket sends to `to`, as a rule what it was for the datagram before.
-    fn choose_source(
-        &mut self,
-        net: &mut Net,
-        handle: UdpHandle,
-        own: Local,
-        to: Endpoint,
-        wish: Option<Address>,
-    ) -> Result<Address, UdpError> {
-        let way = (own, to.addr);
-        if let Some((known, source)) = self.last_route
-            && known == way
-            && wish.is_none()
-            && to.port != 0
-        {
-            return Ok(source);
-        }
-        let source = self.judge_source(net, handle, own, to, wish)?;
-        if wish.is_none() {
-            self.last_route = Some((way, source));
-        }
-        Ok(source)
-    }
+/// The destination of a datagram of a socket, and the address that it was sent from.
+#[derive(Clone, Copy, Debug)]
+struct LastRoute {
+    own: Local,
+    to: Address,
+    source: Address,
+}
 
-    fn judge_source(
-        &self,
-        net: &mut Net,
-        handle: UdpHandle,
-        own: Local,
-        to: Endpoint,
-        wish: Option<Address>,
-    ) -> Result<Address, UdpError> {
-        check_destination(net, to)?;
-        if matches!(own, Local::Address(own) if own.family() != to.addr.family())
-            || matches!(own, Local::Every(family) if family != to.addr.family())
-        {
-            return Err(UdpError::Family(to));
+impl LastRoute {
+    /// True if a datagram of a socket at `own` takes it.
+    #[inline]
+    fn is(&self, own: &Local, to: &Endpoint) -> bool {
+        self.to == to.addr && self.own == *own && to.port != 0
+    }
+}
+
+/// The address from which a socket sends to `to`, which it has for the next datagram.
+#[inline(never)]
+fn choose_source(
+    net: &mut Net,
+    last: &mut Option<LastRoute>,
+    sender: Sender<'_>,
+    to: Endpoint,
+    wish: Option<Address>,
+) -> Result<Address, UdpError> {
+    let source = judge_source(net, sender, to, wish)?;
+    if wish.is_none() {
+        *last = Some(LastRoute { own: *sender.local, to: to.addr, source });
+    }
+    Ok(source)
+}
+
+fn judge_source(
+    net: &mut Net,
+    sender: Sender<'_>,
+    to: Endpoint,
+    wish: Option<Address>,
+) -> Result<Address, UdpError> {
+    check_destination(net, to)?;
+    let own = *sender.local;
+    if matches!(own, Local::Address(own) if own.family() != to.addr.family())
+        || matches!(own, Local::Every(family) if family != to.addr.family())
+    {
+        return Err(UdpError::Family(to));
+    }
+    let addresses = &net.ip.addresses;
+    match (wish, own) {
+        (Some(wish), own) if !own.covers(&wish) || wish.family() != to.addr.family() => {
+            Err(UdpError::NotLocal(wish))
         }
-        let addresses = &net.ip.addresses;
-        match (wish, own) {
-            (Some(wish), own) if !own.covers(&wish) || wish.family() != to.addr.family() => {
-                Err(UdpError::NotLocal(wish))
-            }
-            (Some(wish), _) => {
-                let speaks = addresses.source_index_of(&wish, &to.addr).is_some()
-                    || (self.sockets.is_any(handle) && net.ip.accepts_foreign(&wish));
-                speaks.then_some(wish).ok_or(UdpError::NotLocal(wish))
-            }
-            (None, Local::Address(own)) => {
-                let index = addresses.source_index_of(&own, &to.addr);
-                index.map(|_| own).ok_or(UdpError::NotLocal(own))
-            }
-            // RFC 1122 4.1.3.5: "(in which case the networking software will choose an appropriate
-            // source address)".
-            (None, Local::Every(_) | Local::Both) => addresses
-                .source_for(&to.addr)
-                .and_then(|index| addresses.get(index).copied())
-                .ok_or(UdpError::NoSource(to)),
+        (Some(wish), _) => {
+            let speaks = addresses.source_index_of(&wish, &to.addr).is_some()
+                || (sender.is_any() && net.ip.accepts_foreign(&wish));
+            speaks.then_some(wish).ok_or(UdpError::NotLocal(wish))
         }
+        (None, Local::Address(own)) => {
+            let index = addresses.source_index_of(&own, &to.addr);
+            index.map(|_| own).ok_or(UdpError::NotLocal(own))
+        }
+        // RFC 1122 4.1.3.5: "(in which case the networking software will choose an appropriate
+        // source address)".
+        (None, Local::Every(_) | Local::Both) => addresses
+            .source_for(&to.addr)
+            .and_then(|index| addresses.get(index).copied())
+            .ok_or(UdpError::NoSource(to)),
     }
 }
 
@@ -323,7 +331,7 @@ impl Protocol for UdpHost {
     /// True if datagrams wait to leave.
     #[inline]
     fn has_output(&self) -> bool {
-        self.sockets.has_out() || !self.leaving.is_empty()
+        self.sockets.has_out() || self.leaving.is_some()
     }
 
     /// Returns `None`: nothing of a datagram is due by itself.
@@ -337,6 +345,7 @@ impl Protocol for UdpHost {
 
     fn on_retune(&mut self, tunables: &Tunables, range: PortRange) {
         self.sockets.set_rules(range, tunables.reserved_ports);
+        self.most_held = most_held(tunables);
     }
 
     fn on_routes_changed(&mut self) {
@@ -344,7 +353,10 @@ impl Protocol for UdpHost {
     }
 
     fn on_address_removed(&mut self, _local: u16, addr: &Address) {
-        self.leaving.forget(addr);
+        if let Some(leaving) = &mut self.leaving {
+            leaving.forget(addr);
+            self.leaving.take_if(|leaving| leaving.is_empty());
+        }
     }
 }
 
@@ -461,9 +473,8 @@ impl UdpHost {
     fn room(&self, cx: &Context) -> Room {
         let budget = &cx.pool.budget;
         // Records are looked at once a millisecond, in which many datagrams can come.
-        let since = self.sockets.held().saturating_sub(self.bytes_counted) as u64;
-        let held = budget.held().saturating_add(since);
-        let is_tight = held >= cx.tunables.mem_budget / 10 * 9;
+        let held = budget.held() + self.sockets.held() as u64;
+        let is_tight = held >= self.most_held + self.bytes_counted as u64;
         if is_tight || budget.pressure() >= Pressure::Tight { Room::None } else { Room::Enough }
     }
 }
@@ -471,29 +482,56 @@ impl UdpHost {
 /// Datagrams that wait to leave, in their turn before segments.
 impl UdpHost {
     /// The next datagram, or the next fragment of one, or several that the device cuts.
+    #[inline]
     fn write(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
-        if !self.leaving.is_empty() {
+        if self.leaving.is_some() {
             return self.write_rest(cx, net, tx);
         }
+        let Some(out) = self.sockets.first_out() else { return false };
+        let is_whole = out.segment == 0 && net.ip.carries_whole(cx.now, out);
+        if !is_whole || !net.ip.is_source_address(&out.from.addr) {
+            return self.write_parts(cx, net, tx);
+        }
+        net.ip.write_udp(cx.now, out, cx.tunables.hop_limit, tx);
         let Some(out) = self.sockets.next_out() else { return false };
-        self.write_next(cx, net, out, tx)
+        self.sockets.counters.out_datagrams += 1;
+        tx.payload.push(out.data).is_ok()
     }
 
-    /// The next fragment of a datagram, or more of several.
+    fn count_out(&mut self, may_leave: bool, datagrams: u64) {
+        let counters = &mut self.sockets.counters;
+        let counter =
+            if may_leave { &mut counters.out_datagrams } else { &mut counters.out_discards };
+        *counter += datagrams;
+    }
+
+    /// Begins with a datagram that leaves in several frames, is several, or must not leave.
+    #[inline(never)]
+    fn write_parts(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
+        let Some(out) = self.sockets.next_out() else { return false };
+        if out.segment > 0 {
+            return self.write_segments(cx, net, out, tx);
+        }
+        self.write_fragments(cx, net, &out, tx)
+    }
+
+    /// More of a datagram.
     #[inline(never)]
     fn write_rest(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
-        if let Some(mut rest) = self.leaving.fragments.take() {
-            let written = net.ip.write_datagram(&mut rest, cx.now, tx);
-            self.leaving.fragments = (!rest.is_done()).then_some(rest);
+        let Some(leaving) = &mut self.leaving else { return false };
+        if let Some(rest) = &mut leaving.fragments {
+            let written = net.ip.write_datagram(rest, cx.now, tx);
+            leaving.fragments.take_if(|rest| rest.is_done());
+            self.leaving.take_if(|leaving| leaving.is_empty());
             return written;
         }
-        let Some(out) = self.leaving.segments.take() else { return false };
-        self.write_next(cx, net, out, tx)
+        let segments = leaving.segments.take();
+        self.leaving = None;
+        segments.is_some_and(|out| self.write_segments(cx, net, out, tx))
     }
 
-    /// A datagram, or as many of several as leave in one frame.
-    #[inline]
-    fn write_next(
+    /// As many of several as leave in one frame.
+    fn write_segments(
         &mut self,
         cx: &Context,
         net: &mut Net,
@@ -501,38 +539,49 @@ impl UdpHost {
         tx: &mut TxSegment,
     ) -> bool {
         let now = cx.now;
-        if out.segment > 0 {
-            let len = net.ip.udp_at_once(now, &out).min(out.data.len());
-            let data = out.data.split_to(len);
-            if !out.data.is_empty() {
-                self.leaving.segments = Some(out.clone());
-            }
-            out.data = data;
+        let len = net.ip.udp_at_once(now, &out).min(out.data.len());
+        let data = out.data.split_to(len);
+        if !out.data.is_empty() {
+            self.leaving.get_or_insert_default().segments = Some(out.clone());
         }
-        let segments = out.segments() as u64;
-        let is_whole = net.ip.carries_whole(now, &out);
-        let refused = !is_whole && out.options.fragmenting == Fragmenting::Refused;
+        out.data = data;
+        if !net.ip.carries_whole(now, &out) {
+            return self.write_fragments(cx, net, &out, tx);
+        }
+        let may_leave = net.ip.is_source_address(&out.from.addr);
+        self.count_out(may_leave, out.segments() as u64);
+        if may_leave {
+            net.ip.write_udp(now, &out, cx.tunables.hop_limit, tx);
+        }
+        may_leave && tx.payload.push(out.data).is_ok()
+    }
+
+    /// The first fragment of a datagram that the path does not carry whole, if it may be cut.
+    fn write_fragments(
+        &mut self,
+        cx: &Context,
+        net: &mut Net,
+        out: &OutgoingDatagram,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let refused = out.options.fragmenting == Fragmenting::Refused;
         if refused {
             // The path, or the link, became narrower since it was taken.
-            let mtu = net.ip.datagram_mtu(now, &out.to.addr);
-            let error = SocketError::TooBig { mtu };
+            let error = SocketError::TooBig { mtu: net.ip.datagram_mtu(cx.now, &out.to.addr) };
             self.sockets.on_error(&out.from, &DatagramError::new(out.to, out.from.addr, error));
         }
-        if refused || !net.ip.is_source_address(&out.from.addr) {
-            self.sockets.counters.out_discards += segments;
+        let may_leave = !refused && net.ip.is_source_address(&out.from.addr);
+        self.count_out(may_leave, out.segments() as u64);
+        if !may_leave {
             return false;
         }
-        self.sockets.counters.out_datagrams += segments;
-        let usual_hop_limit = cx.tunables.hop_limit;
-        if is_whole {
-            return net.ip.write_udp(now, out, usual_hop_limit, tx);
-        }
-        self.leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));
+        let message = message_to_cut(out, cx.tunables.hop_limit);
+        self.leaving.get_or_insert_default().fragments = Some(message);
         self.write_rest(cx, net, tx)
     }
 }
 
-/// Datagrams that leave in several packets.
+/// Datagrams that leave in several frames.
 #[derive(Default, Debug)]
 struct UdpTransmit {
     /// The rest of a datagram.
@@ -552,6 +601,11 @@ impl UdpTransmit {
         self.fragments.take_if(|rest| rest.local() == addr);
         self.segments.take_if(|rest| rest.from.addr == *addr);
     }
+}
+
+/// Bytes that a host holds while there is room for another datagram: 90 % of `mem.budget`.
+const fn most_held(tunables: &Tunables) -> u64 {
+    tunables.mem_budget / 10 * 9
 }
 
 /// There is no such socket.

@@ -9,7 +9,6 @@ mod part;
 mod receiver;
 mod right_sizing;
 mod sequence;
-mod short_texts;
 
 pub use buffer::{Held, RecvBuffer, Text};
 pub use chunk_pool::ChunkPool;
@@ -18,4 +17,7 @@ pub(crate) use receiver::recv_scale;
 pub use receiver::{Receiver, WindowBounds};
 pub use right_sizing::{RightSizing, RoundTripEnd};
 pub use sequence::RecvSequence;
-pub use short_texts::ShortTexts;
+
+/// Memory for short texts of a shard's connections: at most what a second text of a byte would open for its
+/// connection alone.
+pub type ShortTexts = whimbrel_base::SharedChunks<2048>;

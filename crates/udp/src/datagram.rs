@@ -139,6 +139,15 @@ pub enum Fragmenting {
     Refused,
 }
 
+/// State of the host's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// Less than 90 % of `mem.budget` are in use.
+    Enough,
+    /// 90 % or more: received datagrams are dropped.
+    None,
+}
+
 /// Bytes that a waiting datagram takes in addition to its data: its place in a half-empty queue,
 /// and the allocator's overhead.
 pub(crate) const OVERHEAD: usize = 2 * size_of::<Received>() + 32;

@@ -46,9 +46,6 @@ pub enum QueueError {
     /// 90 % of `mem.budget` are in use.
     #[error("no memory: 90 % of mem.budget are held; raise it or close something")]
     Memory,
-    /// The handle is stale.
-    #[error("no such UDP socket")]
-    Unknown,
 }
 
 /// ICMP error about a datagram of a socket (RFC 1122 4.1.3.3). It does not end the socket: the next

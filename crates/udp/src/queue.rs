@@ -1,11 +1,17 @@
 //! Queue of received datagrams, bounded in bytes.
 //!
-//! Each datagram is copied into memory of its own size: a small one never pins the buffer of a
-//! burst, and the counted bytes are the allocated ones.
+//! A datagram is copied into memory of its own size, a short one into a chunk that it shares: it never
+//! pins the buffer of a burst.
 
 use alloc::collections::VecDeque;
 
+use bytes::Bytes;
+use whimbrel_base::SharedChunks;
+
 use crate::datagram::{Arrived, OVERHEAD, Received};
+
+/// Memory for datagrams of at most 128 bytes, of all sockets.
+pub(crate) type ShortDatagrams = SharedChunks<512>;
 
 /// Datagrams in the order of their arrival.
 #[derive(Debug)]
@@ -26,19 +32,32 @@ impl RecvQueue {
         (self.held < self.most).then_some(len + OVERHEAD)
     }
 
-    pub(crate) fn push(&mut self, arrived: &Arrived<'_>) {
-        self.held += arrived.data.len() + OVERHEAD;
-        self.queue.push_back(Received::of(arrived));
+    pub(crate) fn push(&mut self, arrived: &Arrived<'_>, memory: &mut ShortDatagrams) {
+        let Arrived { from, to, data, class, hop_limit, dont_fragment } = *arrived;
+        self.held += data.len() + OVERHEAD;
+        let data = match data.len() {
+            0..=ShortDatagrams::MOST => memory.keep(data),
+            _ => Bytes::copy_from_slice(data),
+        };
+        self.queue.push_back(Received { from, to, data, class, hop_limit, dont_fragment });
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Received> {
-        let received = self.queue.pop_front()?;
-        self.held -= received.data.len() + OVERHEAD;
-        // The memory of a large burst is not kept: each waiting place was counted twice.
-        if self.queue.is_empty() && self.queue.capacity() > KEPT {
-            self.queue = VecDeque::new();
-        }
-        Some(received)
+    /// Takes the oldest, and the bytes that it took.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Received, usize)> {
+        let bytes = self.first()?.data.len() + OVERHEAD;
+        self.held -= bytes;
+        let received = match self.len() {
+            1 if self.queue.capacity() > KEPT => self.pop_last(),
+            _ => self.queue.pop_front(),
+        };
+        received.map(|received| (received, bytes))
+    }
+
+    /// The memory of a large burst is not kept: each waiting place was counted twice.
+    #[inline(never)]
+    fn pop_last(&mut self) -> Option<Received> {
+        core::mem::take(&mut self.queue).pop_front()
     }
 
     pub(crate) fn first(&self) -> Option<&Received> {

@@ -3,39 +3,19 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use whimbrel_base::{PortRange, ReservedPorts, Secrets, Slab, cold_path};
+use whimbrel_base::{PortRange, ReservedPorts, Secrets, Slab};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Counters;
-use crate::datagram::{Arrived, OVERHEAD, OutgoingDatagram, Received, SendOptions};
-use crate::error::{BindError, QueueError, SocketError, Undelivered};
+use crate::datagram::{Arrived, OVERHEAD, OutgoingDatagram, Received, Room, SendOptions};
+use crate::error::{BindError, SocketError, Undelivered};
 use crate::error_queue::{DatagramError, ErrorQueue};
+use crate::handle::UdpHandle;
 use crate::key::{Bind, Key, Local, Sharing};
 use crate::ports::{Drawing, PortTable};
+use crate::queue::ShortDatagrams;
+use crate::sending::{Leaving, Sending};
 use crate::socket::Socket;
-
-/// Identifies a socket. The handle of a closed socket is stale, even after its place was reused.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct UdpHandle {
-    generation: u16,
-    index: u32,
-}
-
-impl UdpHandle {
-    /// Returns a small number, unique among the sockets that exist at a time, for use in tables.
-    pub const fn index(self) -> u32 {
-        self.index
-    }
-}
-
-/// State of the host's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Room {
-    /// Less than 90 % of `mem.budget` are in use.
-    Enough,
-    /// 90 % or more: received datagrams are dropped.
-    None,
-}
 
 /// The sockets of one host: their ports, and the datagrams that wait to be received or sent.
 #[derive(Debug)]
@@ -52,14 +32,10 @@ pub struct Sockets {
     news: VecDeque<u32>,
     /// Bytes of the waiting datagrams.
     held: usize,
+    /// Memory of the short ones that were received.
+    short: ShortDatagrams,
     /// Counters.
     pub counters: Counters,
-}
-
-#[derive(Debug)]
-struct Leaving {
-    of: UdpHandle,
-    datagram: OutgoingDatagram,
 }
 
 /// Creation and end of sockets.
@@ -77,6 +53,7 @@ impl Sockets {
             out: VecDeque::new(),
             news: VecDeque::new(),
             held: 0,
+            short: ShortDatagrams::default(),
             counters: Counters::default(),
         }
     }
@@ -209,17 +186,20 @@ impl Sockets {
 impl Sockets {
     /// Delivers a datagram to its socket, or returns the reason why it was dropped, which is
     /// counted.
+    #[inline]
     pub fn deliver(&mut self, arrived: &Arrived<'_>, room: Room) -> Result<(), Undelivered> {
         self.deliver_to(self.find(&arrived.to, &arrived.from), arrived, room)
     }
 
     /// Delivers a datagram for another host's address, which is for [any](Sockets::bind_any): the
     /// unspecified address matches only the host's own.
+    #[inline(never)]
     pub fn deliver_other(&mut self, arrived: &Arrived<'_>, room: Room) -> Result<(), Undelivered> {
         self.deliver_to(self.any, arrived, room)
     }
 
-    #[inline]
+    // One of the two that call it is rare, and the other saves a frame.
+    #[inline(always)]
     fn deliver_to(
         &mut self,
         found: Option<u32>,
@@ -241,7 +221,7 @@ impl Sockets {
             self.counters.mem_errors += 1;
             return Err(Undelivered::Memory);
         }
-        socket.received.push(arrived);
+        socket.received.push(arrived, &mut self.short);
         self.held += bytes;
         self.counters.in_datagrams += 1;
         Self::tell(socket, &mut self.news, index);
@@ -296,10 +276,9 @@ impl Sockets {
     #[inline]
     pub fn recv(&mut self, handle: UdpHandle) -> Option<Received> {
         let socket = self.sockets.get_mut_of(handle.index, handle.generation)?;
-        let before = socket.received.held();
-        let received = socket.received.pop();
-        self.held -= before - socket.received.held();
-        received
+        let (received, bytes) = socket.received.pop()?;
+        self.held -= bytes;
+        Some(received)
     }
 
     /// Returns the oldest received datagram, which stays in the queue.
@@ -312,32 +291,12 @@ impl Sockets {
         self.socket(handle).map_or(0, |socket| socket.received.len())
     }
 
-    /// Queues a datagram to be sent, if the socket has room for it. If not, an event follows when
-    /// it has.
+    /// Returns the way out of a socket.
     #[inline]
-    pub fn queue(
-        &mut self,
-        handle: UdpHandle,
-        datagram: OutgoingDatagram,
-        room: Room,
-    ) -> Result<(), QueueError> {
-        let socket = self.sockets.get_mut_of(handle.index, handle.generation);
-        let socket = socket.ok_or(QueueError::Unknown)?;
-        if socket.unsent >= socket.most_unsent {
-            cold_path();
-            socket.awaits_room = true;
-            self.counters.sndbuf_errors += 1;
-            return Err(QueueError::Full { most: socket.most_unsent });
-        }
-        if room == Room::None {
-            self.counters.mem_errors += 1;
-            return Err(QueueError::Memory);
-        }
-        let bytes = datagram.data.len() + OVERHEAD;
-        socket.unsent += bytes;
-        self.held += bytes;
-        self.out.push_back(Leaving { of: handle, datagram });
-        Ok(())
+    pub fn sending(&mut self, handle: UdpHandle) -> Option<Sending<'_>> {
+        let socket = self.sockets.get_mut_of(handle.index, handle.generation)?;
+        let Self { out, held, counters, .. } = self;
+        Some(Sending { handle, socket, out, held, counters })
     }
 
     /// Takes the last error about a datagram of the socket (`SO_ERROR`).
@@ -382,24 +341,41 @@ impl Sockets {
 
 /// Datagrams to be sent, and events.
 impl Sockets {
+    /// Returns the next datagram to be sent.
+    #[inline]
+    pub fn first_out(&self) -> Option<&OutgoingDatagram> {
+        self.out.front().map(|leaving| &leaving.datagram)
+    }
+
     /// Takes the next datagram to be sent. This makes room in the send buffer of its socket, which
     /// gets an event once half of the buffer is free, if it waits for that.
     #[inline]
     pub fn next_out(&mut self) -> Option<OutgoingDatagram> {
-        let Leaving { of, datagram } = self.out.pop_front()?;
-        let bytes = datagram.data.len() + OVERHEAD;
-        self.held -= bytes;
-        if self.out.is_empty() && self.out.capacity() > KEPT {
-            self.out = VecDeque::new();
-        }
-        if let Some(socket) = self.sockets.get_mut_of(of.index, of.generation) {
-            socket.unsent -= bytes;
-            if socket.awaits_room && socket.unsent <= socket.most_unsent / 2 {
-                socket.awaits_room = false;
-                Self::tell(socket, &mut self.news, of.index);
-            }
-        }
+        let Leaving { of, datagram } = match self.out.len() {
+            1 if self.out.capacity() > KEPT => self.last_out(),
+            _ => self.out.pop_front(),
+        }?;
+        self.make_room(of, datagram.data.len() + OVERHEAD);
         Some(datagram)
+    }
+
+    /// The memory of a large burst is not kept.
+    #[inline(never)]
+    fn last_out(&mut self) -> Option<Leaving> {
+        core::mem::take(&mut self.out).pop_front()
+    }
+
+    /// So many bytes of a socket have left.
+    #[inline(never)]
+    fn make_room(&mut self, of: UdpHandle, bytes: usize) {
+        self.held -= bytes;
+        let socket = self.sockets.get_mut_of(of.index, of.generation);
+        let Some(socket) = socket else { return };
+        socket.unsent -= bytes;
+        if socket.awaits_room && socket.unsent <= socket.most_unsent / 2 {
+            socket.awaits_room = false;
+            Self::tell(socket, &mut self.news, of.index);
+        }
     }
 
     /// Returns the number of datagrams to be sent.
@@ -446,13 +422,6 @@ impl Sockets {
     pub fn local(&self, handle: UdpHandle) -> Option<Endpoint> {
         let socket = self.socket(handle)?;
         Some(Endpoint::new(socket.key.local.address(), socket.port))
-    }
-
-    /// Returns the ends and options of what a socket sends, where a datagram says nothing else.
-    #[inline]
-    pub fn sender(&self, handle: UdpHandle) -> Option<Sender> {
-        let Socket { key: Key { local, remote }, port, options, .. } = self.socket(handle)?;
-        Some(Sender { local: *local, port: *port, remote: *remote, options: *options })
     }
 
     /// Returns the peer of a connected socket.
@@ -575,19 +544,6 @@ impl Sockets {
         let current = self.sockets.generation(handle.index) == handle.generation;
         self.sockets.get(handle.index).filter(|_| current)
     }
-}
-
-/// Ends and options of what a socket sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sender {
-    /// Local addresses.
-    pub local: Local,
-    /// Local port; 0 stands for all ports.
-    pub port: u16,
-    /// Peer, if the socket is connected.
-    pub remote: Option<Endpoint>,
-    /// Options of its packets.
-    pub options: SendOptions,
 }
 
 /// Endpoints of a socket.

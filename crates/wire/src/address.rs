@@ -52,7 +52,8 @@ impl Address {
     pub fn is_v4(&self) -> bool {
         // This compares two words in memory, instead of 12 bytes that are loaded and combined.
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.0;
-        u64::from_le_bytes([a, b, c, d, e, f, g, h]) == 0 && [i, j, k, l] == [0, 0, 0xff, 0xff]
+        u64::from_le_bytes([a, b, c, d, e, f, g, h]) == 0
+            && u32::from_le_bytes([i, j, k, l]) == 0xffff_0000
     }
 
     /// Returns the last four bytes: the whole of an IPv4 address.

@@ -8,6 +8,7 @@ use whimbrel_wire::{Family, TrafficClass};
 
 use super::*;
 use crate::datagram::Fragmenting;
+use crate::error::QueueError;
 
 const HERE: Address = Address::from_v4_bytes([10, 0, 0, 1]);
 const ALSO_HERE: Address = Address::from_v4_bytes([10, 0, 0, 9]);
@@ -151,19 +152,42 @@ fn receive_buffer_bounds_the_queue_and_drops_are_counted() {
 }
 
 #[test]
-fn a_small_datagram_pins_what_it_is_and_no_more() {
+fn a_datagram_pins_what_it_is_or_a_chunk_of_short_ones() {
     let mut sockets = sockets();
     let socket = sockets.bind(&at(Local::Address(HERE), 53)).unwrap();
     let before = sockets.memory();
     let burst = [1; 65_000];
-    let (first, to) = (&burst[..1], Endpoint::new(HERE, 53));
-    sockets.deliver(&arrived(peer(1), to, first), Room::Enough).unwrap();
-    assert_eq!(sockets.memory() - before, 1 + OVERHEAD);
-    // It is a copy: the borrowed bytes are not referred to.
-    let received = sockets.recv(socket).unwrap();
-    assert!(!core::ptr::eq(received.data.as_ptr(), burst.as_ptr()));
-    assert_eq!(Vec::from(received.data).capacity(), 1);
-    assert_eq!(sockets.memory(), before);
+    let to = Endpoint::new(HERE, 53);
+    for (len, most) in [(1, 512), (ShortDatagrams::MOST, 512), (129, 129), (1_472, 1_472)] {
+        let datagram = arrived(peer(1), to, &burst[..len]);
+        sockets.deliver(&datagram, Room::Enough).unwrap();
+        assert_eq!(sockets.memory() - before, len + OVERHEAD);
+        // It is a copy: the borrowed bytes are not referred to.
+        let received = sockets.recv(socket).unwrap();
+        assert_eq!(received, Received::of(&datagram));
+        assert!(!core::ptr::eq(received.data.as_ptr(), burst.as_ptr()));
+        let pinned = received.data.try_into_mut().map_or(most, |data| data.capacity());
+        assert!(pinned <= most, "{len} bytes pin {pinned}");
+        assert_eq!(sockets.memory(), before);
+    }
+}
+
+#[test]
+fn short_datagrams_stay_as_they_came() {
+    let mut sockets = sockets();
+    let socket = sockets.bind(&at(Local::Address(HERE), 53)).unwrap();
+    let to = Endpoint::new(HERE, 53);
+    let text = |number: usize| vec![number as u8; number % 200];
+    let mut held = Vec::new();
+    for number in 0..1_000 {
+        sockets.deliver(&arrived(peer(1), to, &text(number)), Room::Enough).unwrap();
+        let received = sockets.recv(socket).unwrap();
+        // Each chunk has some that are held and some that are gone.
+        if number % 3 == 0 {
+            held.push((number, received));
+        }
+    }
+    assert!(held.iter().all(|(number, received)| received.data == text(*number)));
 }
 
 #[test]
@@ -172,7 +196,7 @@ fn nothing_is_taken_while_all_memory_is_held() {
     let socket = sockets.bind(&at(Local::Address(HERE), 53)).unwrap();
     let query = arrived(peer(1), Endpoint::new(HERE, 53), b"query");
     assert_eq!(sockets.deliver(&query, Room::None), Err(Undelivered::Memory));
-    let sent = sockets.queue(socket, outgoing(Bytes::from_static(b"a")), Room::None);
+    let sent = queue(&mut sockets, socket, outgoing(Bytes::from_static(b"a")), Room::None);
     assert_eq!(sent, Err(QueueError::Memory));
     assert_eq!((sockets.counters.mem_errors, sockets.counters.in_errors), (2, 1));
     assert!(!sockets.has_out());
@@ -185,7 +209,7 @@ fn refused_socket_gets_event_once_half_its_buffer_is_free() {
     sockets.set_send_size(socket, 4_096);
     let datagram = || outgoing(Bytes::from_static(&[1; 1_000]));
     let mut queued = 0;
-    while sockets.queue(socket, datagram(), Room::Enough).is_ok() {
+    while queue(&mut sockets, socket, datagram(), Room::Enough).is_ok() {
         queued += 1;
     }
     assert_eq!(queued, 4_096_usize.div_ceil(1_000 + OVERHEAD));
@@ -204,7 +228,7 @@ fn refused_socket_gets_event_once_half_its_buffer_is_free() {
 fn what_was_handed_over_leaves_though_its_socket_be_closed() {
     let mut sockets = sockets();
     let socket = sockets.bind(&at(Local::Address(HERE), 53)).unwrap();
-    sockets.queue(socket, outgoing(Bytes::from_static(b"last")), Room::Enough).unwrap();
+    queue(&mut sockets, socket, outgoing(Bytes::from_static(b"last")), Room::Enough).unwrap();
     assert!(sockets.close(socket));
     assert!(!sockets.close(socket), "the handle names nothing any more");
     // Its place is another socket's by now, whose bytes it does not count.
@@ -262,7 +286,7 @@ fn disconnected_socket_receives_from_every_sender_again() {
     assert_eq!(taker(&mut sockets, peer(7), here, &[socket]), None);
     sockets.disconnect(socket).unwrap();
     assert_eq!(
-        (sockets.remote(socket), sockets.sender(socket).map(|it| it.local)),
+        (sockets.remote(socket), sockets.sending(socket).map(|it| *it.sender().local)),
         (None, Some(ANYWHERE))
     );
     assert_eq!(taker(&mut sockets, peer(8), here, &[socket]), Some(0));
@@ -382,7 +406,7 @@ proptest! {
                     // The socket bound last comes last.
                     let (handle, _, _, port) = model.remove(which % model.len());
                     sockets.connect(handle, address, from).unwrap();
-                    let local = sockets.sender(handle).unwrap().local;
+                    let local = *sockets.sending(handle).unwrap().sender().local;
                     model.push((handle, local, Some(from), port));
                 }
                 _ => {
@@ -423,4 +447,13 @@ fn socket_that_keeps_errors_gets_those_of_all_peers() {
     assert_eq!((sockets.take_report(plain), sockets.take_error(keeps)), (None, None));
     assert!(sockets.close(keeps) && sockets.close(plain));
     sockets.check_invariants().unwrap();
+}
+
+fn queue(
+    sockets: &mut Sockets,
+    handle: UdpHandle,
+    datagram: OutgoingDatagram,
+    room: Room,
+) -> Result<(), QueueError> {
+    sockets.sending(handle).expect("there is such a socket").queue(datagram, room)
 }

@@ -224,9 +224,11 @@ impl IpLayer {
     #[inline]
     pub(super) fn is_narrow_to_datagrams(&self, now: Instant, remote: &Address) -> bool {
         // One comparison, as nearly no path does.
-        if self.path_mtus.narrow | self.datagram_mtus.narrow == 0 {
-            return false;
-        }
+        self.path_mtus.narrow | self.datagram_mtus.narrow != 0 && self.is_narrow_path(now, remote)
+    }
+
+    #[inline(never)]
+    fn is_narrow_path(&self, now: Instant, remote: &Address) -> bool {
         [&self.path_mtus, &self.datagram_mtus].iter().any(|paths| paths.has_fragments(now, remote))
     }
 }

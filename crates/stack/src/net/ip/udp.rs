@@ -39,14 +39,15 @@ impl IpLayer {
         out.segments() > 1 || out.data.len() <= self.whole_udp(now, &out.to.addr)
     }
 
-    /// Writes one that the path carries whole.
+    /// Writes the headers of one that the path carries whole.
+    #[inline]
     pub(crate) fn write_udp(
         &mut self,
         now: Instant,
-        out: OutgoingDatagram,
+        out: &OutgoingDatagram,
         usual_hop_limit: u8,
         tx: &mut TxSegment,
-    ) -> bool {
+    ) {
         let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
         let (local, remote, class) = (out.from.addr, &out.to.addr, out.options.class);
         let len = UdpHeader::LEN + out.data.len();
@@ -77,16 +78,11 @@ impl IpLayer {
         tx.checksum = left;
         tx.set_header_len(at + UdpHeader::LEN);
         tx.gso_size = if out.segments() > 1 { out.segment } else { 0 };
-        tx.payload.push(out.data).is_ok()
     }
 
     /// Both headers in one pass.
-    fn write_plain_datagram(
-        &mut self,
-        out: OutgoingDatagram,
-        hop_limit: u8,
-        tx: &mut TxSegment,
-    ) -> bool {
+    #[inline]
+    fn write_plain_datagram(&mut self, out: &OutgoingDatagram, hop_limit: u8, tx: &mut TxSegment) {
         let headers = PlainDatagramHeaders {
             src: out.from.addr,
             dst: out.to.addr,
@@ -102,14 +98,13 @@ impl IpLayer {
             (Some(Sum::new().add_bytes(&out.data)), TxChecksum::Done)
         };
         let at = self.link_header_len();
-        let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return false };
+        let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return };
         headers.emit(Text { len: out.data.len() as u32, sum }, room);
         self.counters.out_requests += 1;
         tx.transport_offset = (at + Ipv4Header::LEN) as u8;
         tx.gso_size = if out.segments() > 1 { out.segment } else { 0 };
         tx.checksum = checksum;
         tx.set_header_len(at + PlainDatagramHeaders::LEN);
-        tx.payload.push(out.data).is_ok()
     }
 
     /// The bytes that a datagram to `remote` carries in one packet.

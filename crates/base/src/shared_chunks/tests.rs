@@ -1,6 +1,8 @@
 use alloc::vec::Vec;
 
-use super::ShortTexts;
+use super::SharedChunks;
+
+type ShortTexts = SharedChunks<2048>;
 
 /// Fills so many chunks and drops all texts but `held`; returns where each chunk began.
 fn fill(texts: &mut ShortTexts, chunks: usize, held: impl Fn(usize) -> bool) -> Vec<*const u8> {
