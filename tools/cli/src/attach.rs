@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -56,10 +57,7 @@ impl Attached {
             let attached = Self::connect(path, host).map_err(|error| refuse(path, &error))?;
             return Ok(attached);
         }
-        let Running { mut found, failed } = running(name, host.as_ref())?;
-        if let Some(name) = name {
-            found.retain(|it| it.command == name || it.pid.to_string() == name);
-        }
+        let Running { mut found, failed } = running(name, host.as_ref());
         match (found.pop(), found.as_slice(), name) {
             (Some(only), [], _) => Ok(only),
             (None, _, _) if !failed.is_empty() => Err(Failure::run(failed.join("; "))),
@@ -145,12 +143,12 @@ impl Attached {
         loop {
             let is_read = self.lines.buffer().contains(&b'\n');
             if !is_ending && !is_read && must_end(&self.stream)? {
-                // Any request ends a capture.
-                self.send("hello", json!({}))?;
+                // Any request ends a capture; if the process has ended, the next line says so.
+                let _ended = self.send("hello", json!({}));
                 is_ending = true;
             }
             let answer = match self.line() {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(error) if has_ended(&error) => {
                     counts.has_process_ended = true;
                     return Ok(counts);
                 }
@@ -188,11 +186,20 @@ impl Attached {
     }
 
     fn line(&mut self) -> io::Result<Value> {
+        let line = self.text()?;
+        serde_json::from_str(&line).or_else(|_| {
+            // The process gave this client up within a line, and says why in the next.
+            let why: Value = serde_json::from_str(&self.text()?).unwrap_or_default();
+            let no_json = "it sent a line that is no JSON: is this a control socket of whimbrel?";
+            if why["error"].is_object() { Ok(why) } else { Err(io::Error::other(no_json)) }
+        })
+    }
+
+    /// The next line, with its end: what a killed process wrote of one is none.
+    fn text(&mut self) -> io::Result<String> {
         let mut line = String::new();
-        if self.lines.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        serde_json::from_str(&line).map_err(io::Error::other)
+        self.lines.read_line(&mut line)?;
+        if line.ends_with('\n') { Ok(line) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -206,6 +213,28 @@ struct Running {
 }
 
 impl Running {
+    /// Asks the processes of this folder; if `name` is a number, only that one.
+    fn ask_in(&mut self, folder: &Path, name: Option<&str>, host: Option<&String>) {
+        let number = name.filter(|name| name.parse::<u64>().is_ok());
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            // Another may have what is meant.
+            Err(error) => return self.failed.push(refusal(folder, &error)),
+        };
+        let named = |path: PathBuf| {
+            let stem = path.file_name()?.to_str()?.strip_suffix(".sock")?;
+            let pid = stem.split('-').next()?.to_owned();
+            number.is_none_or(|number| pid == number).then_some((pid, path))
+        };
+        let sockets: Vec<_> = entries.filter_map(|entry| named(entry.ok()?.path())).collect();
+        for some in sockets.chunks(AT_ONCE) {
+            self.ask(some, host);
+        }
+        self.found
+            .retain(|it| name.is_none_or(|name| it.command == name || it.pid.to_string() == name));
+    }
+
     /// Asks the processes of these sockets, all at the same time: those that are stopped together cost one
     /// time limit.
     fn ask(&mut self, sockets: &[(String, PathBuf)], host: Option<&String>) {
@@ -231,29 +260,24 @@ impl Running {
     }
 }
 
-/// Asks the processes in the default folders for their names; if `name` is a number, only that one.
-fn running(name: Option<&str>, host: Option<&String>) -> Result<Running, Failure> {
+/// Finds the processes of this name or number, or all, in the folders of this user's own, else in that of services.
+fn running(name: Option<&str>, host: Option<&String>) -> Running {
     let mut running = Running::default();
-    let number = name.filter(|name| name.parse::<u64>().is_ok());
     for folder in folders() {
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(refuse(&folder, &error)),
-        };
-        let named = |path: PathBuf| {
-            let stem = path.file_name()?.to_str()?.strip_suffix(".sock")?;
-            let pid = stem.split('-').next()?.to_owned();
-            number.is_none_or(|number| pid == number).then_some((pid, path))
-        };
-        let sockets: Vec<_> = entries.filter_map(|entry| named(entry.ok()?.path())).collect();
-        for some in sockets.chunks(AT_ONCE) {
-            running.ask(some, host);
-        }
+        running.ask_in(&folder, name, host);
+    }
+    if running.found.is_empty() && (name.is_some() || running.failed.is_empty()) {
+        running.ask_in(Path::new(SERVICES), name, host);
     }
     running.failed.sort();
     running.found.sort_by_key(|it| it.pid);
-    Ok(running)
+    running
+}
+
+/// True if the process closed its stream, by its end or otherwise.
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
 }
 
 /// An error in words: a time-out is none of the system's.
@@ -263,18 +287,27 @@ fn told(error: &io::Error) -> String {
             "it does not answer in time; if ps shows it as stopped (T), kill -CONT continues it"
                 .into()
         }
-        io::ErrorKind::UnexpectedEof => "it has ended, or closed the control socket".into(),
+        _ if has_ended(error) => "it has ended, or closed the control socket".into(),
         _ => error.to_string(),
     }
 }
 
 fn refuse(path: &Path, error: &io::Error) -> Failure {
+    Failure::run(refusal(path, error))
+}
+
+fn refusal(path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => ": only its user and root may use it",
+        io::ErrorKind::ConnectionRefused if !is_socket(path) => ": it is no socket",
         io::ErrorKind::ConnectionRefused => ": its process has ended",
         _ => "",
     };
-    Failure::run(format!("{}: {}{remedy}", text::path(path), told(error)))
+    format!("{}: {}{remedy}", text::path(path), told(error))
+}
+
+fn is_socket(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 fn lost(pid: u64, error: &io::Error) -> Failure {
@@ -285,6 +318,8 @@ fn lost(pid: u64, error: &io::Error) -> Failure {
 const GREETING: Duration = Duration::from_secs(5);
 /// Time for an answer: longer than a process waits for its shards.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// The folder of processes that were started without `XDG_RUNTIME_DIR`, as systemd and sudo do.
+const SERVICES: &str = "/run/whimbrel";
 /// Limit of processes that are asked at the same time.
 const AT_ONCE: usize = 64;
 const HOW: &str = "runs here; name it by the path of its socket, if --control has another folder";

@@ -1,14 +1,16 @@
 //! Commands that look into a running one: ss, nstat, netstat, sysctl, and metrics.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::json;
 use whimbrel_io::control::connect;
 
 use crate::needs;
@@ -156,8 +158,6 @@ fn tunable_of_a_running_load_changes_with_its_origin() {
 #[test]
 fn process_is_found_by_number_name_and_path() {
     let mut world = World::new("operate-names");
-    let (code, error) = world.refused("ss");
-    assert!(code == Some(1) && error.contains("no process with a control socket"), "{error}");
     let first = world.start("load -z 1h -c 1 --no-tui");
     let second = world.start("bulk send -t 1h");
     let (code, error) = world.refused("ss --host client");
@@ -174,8 +174,75 @@ fn process_is_found_by_number_name_and_path() {
     world.runs.clear();
     // What they left is no process.
     assert!(path.exists());
-    let (_, error) = world.refused("ss");
+    let (_, error) = world.refused(&format!("ss {first}"));
     assert!(error.contains("no process with a control socket"), "{error}");
+    let (code, error) = world.refused(&format!("ss {}", path.display()));
+    assert!(code == Some(1) && error.contains("its process has ended"), "{error}");
+    let (code, error) = world.refused("ss /etc/passwd");
+    assert!(code == Some(1) && error.contains("it is no socket"), "{error}");
+}
+
+#[test]
+fn process_is_found_in_each_folder_that_can_be_read() {
+    let world = World::new("operate-folders");
+    fs::write(world.folder.join("whimbrel"), "").unwrap();
+    let run = Running::start(&mut world.command("load -z 1h -c 1 --no-tui"));
+    let own = fs::metadata("/proc/self").unwrap().uid();
+    let socket = world.folder.join(format!("whimbrel-{own}/{}.sock", run.id()));
+    await_that("a control socket", || socket.exists());
+    assert!(world.ask(&format!("ss {} --host server -Htl", run.id())).starts_with("LISTEN"));
+    let (code, error) = world.refused("ss 4194305");
+    assert!(code == Some(1) && error.contains("whimbrel: Not a directory"), "{error}");
+    if own != 0 {
+        return needs::skip("the folder of services needs root");
+    }
+    // As systemd and sudo start it.
+    fs::remove_file(world.folder.join("whimbrel")).unwrap();
+    let mut service = world.command("load -z 1h -c 1 --no-tui");
+    let service = Running::start(service.env_remove("XDG_RUNTIME_DIR"));
+    let socket = PathBuf::from(format!("/run/whimbrel/{}.sock", service.id()));
+    await_that("a control socket", || socket.exists());
+    assert!(world.ask(&format!("ss {} --host server -Htl", service.id())).starts_with("LISTEN"));
+    service.signal(Signal::INT);
+    service.output();
+}
+
+/// The process is killed, or gives its client up, within a listing.
+#[test]
+fn listing_that_breaks_off_is_an_error_in_one_line() {
+    let world = World::new("operate-broken");
+    let path = world.folder.join("own.sock");
+    let greeting = json!({ "schema": "whimbrel.control/1", "pid": 7, "command": "load" });
+    let end = json!({ "addr": "10.0.0.1", "port": 80 });
+    let socket = json!({ "transport": "tcp", "state": "ESTABLISHED", "local": end, "remote": end });
+    let half = json!({ "id": 1, "socket": socket }).to_string();
+    let slow = json!({ "id": null, "error": { "code": "slow", "message": "read faster" } });
+    let cut = &half[..half.len() / 2];
+    for (rest, told) in [
+        (String::new(), "process 7: it has ended"),
+        (format!("{half}\n"), "process 7: it has ended"),
+        (format!("{half}\n{cut}"), "process 7: it has ended"),
+        (format!("{half}\n\n{slow}\n"), "read faster"),
+        (format!("{half}\n{cut}\n{slow}\n"), "read faster"),
+        (format!("{half}\n{cut}\n"), "process 7: it has ended"),
+    ] {
+        let listener = UnixListener::bind(&path).unwrap();
+        let words = format!("ss {} -tan", path.display());
+        let client = Running::start(&mut world.command(&words));
+        let (mut stream, _) = listener.accept().unwrap();
+        writeln!(stream, "{greeting}").unwrap();
+        if !rest.is_empty() {
+            BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+        }
+        // Without a rest it ends with the request unread.
+        stream.write_all(rest.as_bytes()).unwrap();
+        drop(stream);
+        let Output { status, stdout, stderr } = client.output();
+        let error = String::from_utf8_lossy(&stderr);
+        assert!(status.code() == Some(1) && stdout.is_empty(), "{rest}: {status} {stdout:?}");
+        assert!(error.contains(told) && error.lines().count() == 1, "{rest}: {error}");
+        fs::remove_file(&path).unwrap();
+    }
 }
 
 #[test]
