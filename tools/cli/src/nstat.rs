@@ -1,7 +1,8 @@
 //! `whimbrel nstat`: the counters of a running stack under Linux' names, as iproute2's nstat prints them.
 
 use std::fmt::Write;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -45,12 +46,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut attached = Attached::new(process, &arguments.host)?;
     let mut last = counters(&mut attached, patterns)?;
     if let Some(interval) = arguments.watch {
-        loop {
-            std::thread::sleep(interval);
+        let mut then = Instant::now();
+        let mut has_reader = true;
+        while has_reader {
+            thread::sleep(interval);
             let now = counters(&mut attached, patterns)?;
-            output::print(&text(&grown(&now, &last), arguments.zeros, Some(interval)))?;
+            // A busy process answers late, and this one may have been stopped.
+            let passed = then.elapsed();
+            then += passed;
+            let text = text(&grown(&now, &last), arguments.zeros, Some(passed));
+            has_reader = output::print_to_reader(&text)?;
             last = now;
         }
+        return Ok(());
     }
     output::print(&match arguments.json {
         true => format!("{}\n", json!({ "kernel": chosen(&last, arguments.zeros) })),
@@ -86,12 +94,12 @@ fn chosen(counters: &Map<String, Value>, zeros: bool) -> Map<String, Value> {
     chosen.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn text(counters: &Map<String, Value>, zeros: bool, interval: Option<Duration>) -> String {
+fn text(counters: &Map<String, Value>, zeros: bool, passed: Option<Duration>) -> String {
     let mut text = String::from("#kernel\n");
     for (name, value) in chosen(counters, zeros) {
         let value = value.as_u64().unwrap_or(0);
-        let rate = interval.filter(|_| name != GAUGE);
-        let rate = rate.map_or(0.0, |interval| value as f64 / interval.as_secs_f64());
+        let passed = passed.filter(|_| name != GAUGE);
+        let rate = passed.map_or(0.0, |passed| value as f64 / passed.as_secs_f64());
         let _ = writeln!(text, "{name:<32}{value:<16}{rate:6.1}");
     }
     text

@@ -30,7 +30,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints on what stands for the standard output.
 pub(crate) fn print_on(out: impl Write, text: &str) -> Result<(), Failure> {
-    streams::write(out, text).map_err(|error| unwritable(&error))
+    streams::write(out, text).map(drop).map_err(|error| unwritable(&error))
+}
+
+/// Prints on the standard output. False if its reader is gone.
+pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
+    streams::write(io::stdout().lock(), text).map_err(|error| unwritable(&error))
 }
 
 /// Why the standard output cannot be written.

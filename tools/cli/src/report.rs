@@ -140,7 +140,7 @@ impl Reporter {
             (Form::Text, Out::Standard | Out::Error) if self.options.quiet => Ok(()),
             (Form::Text, Out::Standard) => {
                 let written = streams::write_painted(anstream::stdout().lock(), text, paint);
-                written.map_err(|error| output::unwritable(&error))
+                written.map(drop).map_err(|error| output::unwritable(&error))
             }
             _ => self.write(text),
         }

@@ -6,21 +6,21 @@ use std::io::{self, Write};
 use anstyle::Style;
 use whimbrel_base::foreign::printable;
 
-/// Writes on what stands for the standard output.
-pub(crate) fn write(out: impl Write, text: &str) -> io::Result<()> {
+/// Writes on what stands for the standard output. False if its reader is gone: work goes on without it, unless it
+/// has no other end.
+pub(crate) fn write(out: impl Write, text: &str) -> io::Result<bool> {
     write_painted(out, text, str::to_owned)
 }
 
-/// Writes the text in the styles of `paint`, which are the only ones in it.
+/// Writes as [`write`] does, in the styles of `paint`, which are the only ones in the text.
 pub(crate) fn write_painted(
     mut out: impl Write,
     text: &str,
     paint: impl FnOnce(&str) -> String,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     match out.write_all(paint(&printable(text)).as_bytes()).and_then(|()| out.flush()) {
-        // The reader is gone: the work is done without it.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
     }
 }
 

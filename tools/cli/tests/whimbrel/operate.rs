@@ -1,12 +1,13 @@
 //! Commands that look into a running one: ss, nstat, netstat, sysctl, and metrics.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -243,6 +244,29 @@ fn listing_that_breaks_off_is_an_error_in_one_line() {
         assert!(error.contains(told) && error.lines().count() == 1, "{rest}: {error}");
         fs::remove_file(&path).unwrap();
     }
+}
+
+#[test]
+fn watch_ends_with_its_reader_and_divides_by_true_time() {
+    let mut world = World::new("operate-watch");
+    let pid = world.start("load -z 1h -c 2 -K --no-tui");
+    let words = format!("nstat {pid} --host client --watch 10ms TcpActiveOpens");
+    let mut watch = Running::start(&mut world.command(&words));
+    let mut lines = BufReader::new(watch.take_stdout()).lines().map(Result::unwrap);
+    let mut next = move || {
+        let line = lines.find(|line| !line.starts_with('#')).unwrap();
+        let mut words = line.split_whitespace().skip(1).map(|word| word.parse::<f64>().unwrap());
+        [words.next().unwrap(), words.next().unwrap()]
+    };
+    next();
+    watch.signal(Signal::STOP);
+    thread::sleep(Duration::from_secs(1));
+    watch.signal(Signal::CONT);
+    let has_waited = |[growth, rate]: [f64; 2]| growth > 0.0 && rate < growth * 2.0;
+    await_that("a line over the second of the stop", || has_waited(next()));
+    drop(next);
+    let (status, error) = (watch.wait(), io::read_to_string(watch.take_stderr()).unwrap());
+    assert!(status.success() && error.is_empty(), "{status} {error}");
 }
 
 #[test]
