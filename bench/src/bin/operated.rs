@@ -1,5 +1,5 @@
 //! Cost of a short connection, both ends, by workers over a wire in memory, while the server's stack can be looked
-//! into: instructions, as [`Looking`] has it. It is a separate program, as in-flight is.
+//! into, and of a slice of a listing: instructions, as [`Looking`] has it. It is a separate program, as in-flight is.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -18,11 +18,12 @@ use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::control::{ControlHost, ControlInfo, ControlPlace, ControlServer, connect};
 use whimbrel_io::device::{MAX_BURST, boxed};
+use whimbrel_io::inspect::Inspection;
 use whimbrel_io::metrics::MetricsServer;
 use whimbrel_io::stack::open_devices;
 use whimbrel_io::{
-    Activity, Clock, Device, DeviceCounters, DuplicateAddressDetection, Inspect, Port, StackConfig,
-    StackShard, StackWorker, Stop, TxOutcome, Waker,
+    Activity, Clock, Device, DeviceCounters, DuplicateAddressDetection, Inspect, Inspector, Port,
+    StackConfig, StackShard, StackWorker, Stop, TxOutcome, Waker,
 };
 use whimbrel_stack::{
     Capabilities, Event, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard, TxBatch,
@@ -43,22 +44,31 @@ enum Looking {
     Metrics,
     /// A capture by the control socket has ended.
     Captured,
+    /// The control socket lists idle connections, with this detail: only that counts.
+    Listed(&'static str),
 }
 
-const LOOKING: [(&str, Looking); 4] = [
+const LOOKING: [(&str, Looking); 6] = [
     ("off", Looking::Off),
     ("control", Looking::Control),
     ("metrics", Looking::Metrics),
     ("pcap-ended", Looking::Captured),
+    ("slice-brief", Looking::Listed("brief")),
+    ("slice-full", Looking::Listed("full")),
 ];
 
-/// Prints the number of connections that were measured.
+/// Prints the number of connections that were measured, or of slices.
 fn main() -> Result<(), Failure> {
     let words: Vec<_> = std::env::args().skip(1).collect();
     let [name] = words.as_slice() else { return Err("operated NAME".into()) };
     let looking = LOOKING.iter().find(|(known, _)| known == name);
     let (_, looking) = looking.ok_or_else(|| format!("{name}: not a case"))?;
     let mut world = World::new(*looking)?;
+    if let Looking::Listed(detail) = looking {
+        world.list(detail)?;
+        println!("{}", IDLE / if *detail == "full" { 128 } else { 256 });
+        return Ok(());
+    }
     (0..WARM_UP).try_for_each(|_| world.round())?;
     let switched = world.look(*looking)?;
     (0..WARM_UP).try_for_each(|_| world.round())?;
@@ -114,10 +124,12 @@ impl World {
         let [there, back] = &lines;
         let client = shard([back, there], clock, CLIENT)?;
         let mut server = shard([there, back], clock, SERVER)?;
-        let hosts = match looking {
-            Looking::Off => Vec::new(),
-            _ => vec![ControlHost::new(vec![Arc::new(server.inspector()) as Arc<dyn Inspect>])],
+        let shard: Option<Arc<dyn Inspect>> = match looking {
+            Looking::Off => None,
+            Looking::Listed(_) => Some(Arc::new(Counted(server.inspector()))),
+            _ => Some(Arc::new(server.inspector())),
         };
+        let hosts = shard.map(|shard| ControlHost::new(vec![shard])).into_iter().collect();
         let listener = server.shard.listen(endpoint(SERVER, 80), 4_096)?;
         let (client, server) = (client.worker(Outside), server.worker(Outside));
         Ok(Self { client, server, hosts, listener, stop: Stop::new()?, ended: 0 })
@@ -133,10 +145,9 @@ impl World {
                 self.while_asked(scrape, server.at())?;
                 switched.metrics = Some(server);
             }
+            Looking::Listed(_) => {}
             Looking::Control | Looking::Captured => {
-                let path = std::env::temp_dir().join(format!("operated-{}", std::process::id()));
-                let info = ControlInfo::new("operated");
-                let server = ControlServer::start(&ControlPlace::Path(path), info, hosts)?;
+                let server = control(hosts)?;
                 let client = if looking == Looking::Captured { capture } else { greet };
                 self.while_asked(client, server.path().to_owned())?;
                 switched.control = Some(server);
@@ -164,6 +175,28 @@ impl World {
         client.join().expect("it does not panic")
     }
 
+    /// Opens connections that stay idle, and lists them by the control socket.
+    fn list(&mut self, detail: &'static str) -> Result<(), Failure> {
+        for opened in (BATCH..=IDLE).step_by(BATCH as usize) {
+            for _ in 0..BATCH {
+                self.client.shard_mut().connect(endpoint(SERVER, 80), None)?;
+            }
+            while (self.server.shard().census().connections as u64) < opened {
+                self.poll()?;
+                self.serve()?;
+            }
+            // The client sends nothing on them.
+            while self.client.shard_mut().poll_event().is_some() {}
+        }
+        let server = control(std::mem::take(&mut self.hosts))?;
+        let path = server.path().to_owned();
+        let client = thread::spawn(move || list(path, detail));
+        while !client.is_finished() {
+            self.poll()?;
+        }
+        client.join().expect("it does not panic")
+    }
+
     /// Connections from the first SYN to the end of TIME-WAIT.
     fn round(&mut self) -> Result<(), Failure> {
         let goal = self.ended + BATCH;
@@ -183,11 +216,16 @@ impl World {
 
     /// Polls the workers, and acts as both applications.
     fn turn(&mut self) -> Result<(), Failure> {
+        self.poll()?;
+        self.serve()?;
+        self.drive()
+    }
+
+    fn poll(&mut self) -> Result<(), Failure> {
         for worker in [&mut self.client, &mut self.server] {
             let _left = worker.poll(task::Waker::noop(), &self.stop, 4)?;
         }
-        self.serve()?;
-        self.drive()
+        Ok(())
     }
 
     fn serve(&mut self) -> Result<(), Failure> {
@@ -241,6 +279,25 @@ impl World {
         let is_timed = self.server.shard().latencies().is_some();
         if is_timed == (looking == Looking::Metrics) { Ok(()) } else { Err("not switched".into()) }
     }
+}
+
+/// A shard each of whose calls counts.
+struct Counted(Inspector);
+
+impl Inspect for Counted {
+    fn inspect(&self, call: Inspection) {
+        let mut call = Some(call);
+        self.0.inspect(Box::new(move |shard| {
+            measured(&mut || call.take().into_iter().for_each(|call| call(shard)));
+        }));
+    }
+}
+
+/// A control socket of these hosts.
+fn control(hosts: Vec<ControlHost>) -> Result<ControlServer, Failure> {
+    let path = std::env::temp_dir().join(format!("operated-{}", std::process::id()));
+    let info = ControlInfo::new("operated");
+    Ok(ControlServer::start(&ControlPlace::Path(path), info, hosts)?)
 }
 
 /// A host with this address at such lines, inward and outward.
@@ -367,6 +424,20 @@ fn capture(path: PathBuf, begun: &mpsc::Sender<()>) -> Result<(), Failure> {
     Err("the capture broke off".into())
 }
 
+/// Lists all connections at the control socket.
+fn list(path: PathBuf, detail: &str) -> Result<(), Failure> {
+    let mut stream = connect(&path, ANSWER)?;
+    let params = format!("{{\"detail\":\"{detail}\",\"states\":[\"ESTABLISHED\"]}}");
+    stream.write_all(format!("{{\"method\":\"ss\",\"params\":{params}}}\n").as_bytes())?;
+    let last = BufReader::new(stream).lines().find(|line| match line {
+        Ok(line) => line.contains("\"done\"") || line.contains("\"error\""),
+        Err(_) => true,
+    });
+    let last = last.ok_or("the listing broke off")??;
+    let all = format!("\"sockets\":{IDLE}}}");
+    if last.contains(&all) { Ok(()) } else { Err(last.into()) }
+}
+
 /// Reads the metrics once.
 fn scrape(at: SocketAddr, begun: &mpsc::Sender<()>) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(at)?;
@@ -410,6 +481,8 @@ const BATCH: u64 = 64;
 /// Rounds whose instructions are counted.
 const ROUNDS: u64 = 64;
 const WARM_UP: u64 = 16;
+/// Connections that are listed.
+const IDLE: u64 = 4_096;
 /// Frames of a capture.
 const FRAMES: u64 = 1_000;
 /// For a control socket to take a client.
