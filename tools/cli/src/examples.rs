@@ -41,6 +41,10 @@ Examples:
       Variables of some connections of process 4711
   whimbrel ss serve --why dst 10.9.0.1
       The reason why each connection to a host waits
+  whimbrel ss serve -tO --why
+      A line for each connection, for grep and sort: the stuck ones wait for long
+  whimbrel ss serve -s
+      How many sockets there are, and how many in TIME-WAIT
   whimbrel ss -K dst 10.9.0.1 dport = 40000
       Reset a connection";
 
@@ -49,8 +53,8 @@ pub(crate) const NSTAT: &str = "\
 Examples:
   whimbrel nstat
       Counters that are not 0, of the only stack that runs
-  whimbrel nstat 4711 'TcpExtListen*' -z
-      Some of process 4711, zeros included
+  whimbrel nstat 4711 -z 'TcpExtListen*' 'TcpExtTCPReqQ*' 'TcpExtSyncookies*'
+      SYNs that process 4711 refused, or answered with cookies; zeros included
   whimbrel nstat serve --watch 1s
       Growth in each second";
 
@@ -122,7 +126,9 @@ Examples:
   sudo whimbrel pcap -w tun:whim0,addr=10.9.0.2/24 -o new.pcapng -a duration:10
       Capture for ten seconds the packets to a host at 10.9.0.2 without listeners
   whimbrel pcap -w pcap:old.pcapng,addr=10.9.0.2/24 -o new.pcapng tcp port 80
-      Replay an old capture to the stack; the new one has the reasons for drops";
+      Replay an old capture to the stack; the new one has the reasons for drops
+  whimbrel pcap --pid serve -o one.pcapng -a duration:10 host 10.9.0.1
+      Ten seconds of one client of a running `serve`";
 
 /// The examples at the end of the help of `whimbrel script run`.
 pub(crate) const SCRIPT_RUN: &str = "\
@@ -172,7 +178,11 @@ Examples:
   whimbrel sysctl --profile illumos-2011 --diff whimbrel
       The differences of a profile, with sources
   whimbrel sysctl --explain tw.syn
-      All information on a tunable";
+      All information on a tunable
+  whimbrel sysctl serve
+      Every tunable of a running `serve`, and its origin
+  whimbrel sysctl serve net.ipv4.tcp_fin_timeout=30
+      Change it while it runs, in every shard";
 
 /// The examples at the end of the help of `whimbrel lab`.
 pub(crate) const LAB: &str = "\

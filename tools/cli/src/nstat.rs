@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn counters(attached: &mut Attached, patterns: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut counters = attached.counters()?;
     if let Some(none) = patterns.iter().find(|it| !counters.keys().any(|name| is_like(it, name))) {
-        return Err(Failure::usage("PATTERN", format!("no counter is named {none:?}")));
+        let text = format!("no counter is named {none:?}; * is a wildcard, as in TcpExtListen*");
+        return Err(Failure::usage("PATTERN", text));
     }
     counters.retain(|name, _| {
         patterns.is_empty() || patterns.iter().any(|pattern| is_like(pattern, name))

@@ -22,8 +22,8 @@ mod table;
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Tunables to print: part of a name, for example tw or rmem; another system's name, for example
-    /// net.inet.tcp.msl; or a name with * as a wildcard [default: all]. After a process, or with
-    /// KEY=VALUE, those of a running stack.
+    /// net.inet.tcp.msl; or a name with * as a wildcard [default: all]. After a process (its number, its
+    /// command or the path of its control socket), or with KEY=VALUE, those of a running stack.
     #[arg(value_name = "PATTERN|[PROCESS] KEY[=VALUE]")]
     patterns: Vec<String>,
     /// Print only the values that differ from this profile, and the profile's.
@@ -36,7 +36,10 @@ pub(crate) struct Arguments {
     /// List the profiles instead.
     #[arg(long, conflicts_with_all = ["diff", "patterns"])]
     profiles: bool,
-    /// Print one JSON document (whimbrel.sysctl/1) instead.
+    /// Set tunables of a running stack, which KEY=VALUE does in any case.
+    #[arg(short, long, conflicts_with_all = ["diff", "explain", "profiles"])]
+    write: bool,
+    /// Print one JSON document (whimbrel.sysctl/1) instead; of a running stack, whimbrel.sysctl-running/1.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -55,7 +58,8 @@ struct View {
 
 /// Prints the requested view.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if running::is_meant(&arguments.patterns) || arguments.host.host.is_some() {
+    let is_running = arguments.write || arguments.host.host.is_some();
+    if is_running || running::is_meant(&arguments.patterns) {
         return running::run(arguments);
     }
     if arguments.profiles {

@@ -94,7 +94,9 @@ impl Service {
             let names: Vec<_> = self.hosts.iter().filter_map(|host| host.name).collect();
             let text = match (names.is_empty(), named) {
                 (true, _) => "this process has one host: leave out host".into(),
-                (false, _) => format!("name a host of this process: {}", names.join(" or ")),
+                (false, _) => {
+                    format!("name a host of this process (--host): {}", names.join(" or "))
+                }
             };
             Refusal::new("bad-request", text)
         })

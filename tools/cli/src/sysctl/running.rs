@@ -15,11 +15,11 @@ pub(super) fn is_meant(words: &[String]) -> bool {
     words.iter().any(|word| word.contains('=')) || process(words).is_some()
 }
 
-/// The process that the first word names: a number, a path, or a command that is in no tunable's name.
+/// The process that the first word names: a number, a path, or a command, even if tunables have its name within theirs.
 fn process(words: &[String]) -> Option<&str> {
     let first = words.first().filter(|word| !word.contains('='))?;
     let is_number = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
-    let is_command = COMMANDS.contains(&first.as_str()) && !is_known(first);
+    let is_command = COMMANDS.contains(&first.as_str());
     (is_number || is_command || first.contains('/')).then_some(first)
 }
 
@@ -28,6 +28,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let words = &arguments.patterns;
     let process = process(words);
     let words = words.get(usize::from(process.is_some())..).unwrap_or_default();
+    if arguments.write && words.iter().all(|word| !word.contains('=')) {
+        return Err(Failure::usage("--write", "give KEY=VALUE, as in net.ipv4.tcp_fin_timeout=30"));
+    }
     for pattern in words.iter().filter(|word| !word.contains('=')) {
         if !is_known(pattern) {
             return Err(unknown("PATTERN", pattern));

@@ -154,6 +154,15 @@ fn tunable_of_a_running_load_changes_with_its_origin() {
     assert!(code == Some(1) && error.contains("client or server"), "{error}");
     let document = world.ask(&format!("sysctl {pid} --host client {key} --json"));
     assert_eq!(checked(&document)["tunables"][0]["value"], "7");
+    // Names of tunables have this command's within them.
+    let wire = world.folder.join("wire");
+    world.start(&format!("serve -w unix:{},addr=10.9.0.2/24", wire.display()));
+    let read = |words: &str| world.ask(words).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(read(&format!("sysctl -w serve {key}=5")), format!("{key} = 5 # control socket"));
+    assert_eq!(read(&format!("sysctl serve {key}")), format!("{key} = 5 # control socket"));
+    assert!(world.ask("sysctl serve").lines().count() > 50);
+    let (code, error) = world.refused(&format!("sysctl serve -w {key}"));
+    assert!(code == Some(2) && error.contains("--write: give KEY=VALUE"), "{error}");
 }
 
 #[test]
