@@ -4,7 +4,7 @@
 //! slab, so what keeps its kind during the listing appears once. Kinds come in the order in which a connection
 //! passes through them: what becomes a connection, or enters TIME-WAIT, during the listing appears at least once. A
 //! record in TIME-WAIT whose 2 MSL begin again, because the peer repeated its FIN, has a new place and may appear
-//! again.
+//! again; if they begin again twice, it may be left out ([`WaitsWalk`]).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,7 +32,18 @@ enum ListedKind {
     Udp,
     HalfOpen,
     Connection,
-    TimeWait(PathClass),
+    TimeWait(WaitsWalk),
+}
+
+/// A walk over the records in TIME-WAIT of a class. They enter at its end, and may do so faster than they are listed.
+/// So the walk ends at the second end that it comes to: up to the first there is what was in TIME-WAIT when it began,
+/// and up to the second what began its 2 MSL again meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct WaitsWalk {
+    class: PathClass,
+    /// Places up to the end.
+    left: u32,
+    is_second: bool,
 }
 
 /// Information that a listing has on each connection.
@@ -112,8 +123,15 @@ impl<'s> Listing<'s> {
                 break true;
             }
         };
-        let same = ListingPlace { next, ..from };
-        if went_on { Some(same) } else { from.kind.following(&self.shard.tcp.records.waits) }
+        let waits = &self.shard.tcp.records.waits;
+        let kind = match from.kind {
+            ListedKind::TimeWait(walk) if went_on => {
+                walk.continued(from.next, next, waits).map(ListedKind::TimeWait)
+            }
+            kind => went_on.then_some(kind),
+        };
+        let same = kind.map(|kind| ListingPlace { kind, next });
+        same.or_else(|| from.kind.following(waits))
     }
 
     /// Adds the states of the connections in 256 places from `from` on, and at the beginning, 0, those of all
@@ -272,8 +290,8 @@ impl ListedKind {
             Self::Udp => Self::HalfOpen,
             Self::HalfOpen => Self::Connection,
             Self::Connection => return Self::waits_from(PathClass::ALL.first(), waits),
-            Self::TimeWait(class) => {
-                let at = PathClass::ALL.iter().position(|other| *other == class)?;
+            Self::TimeWait(walk) => {
+                let at = PathClass::ALL.iter().position(|other| *other == walk.class)?;
                 return Self::waits_from(PathClass::ALL.get(at + 1), waits);
             }
         };
@@ -282,7 +300,21 @@ impl ListedKind {
 
     fn waits_from(class: Option<&PathClass>, waits: &TimeWaits) -> Option<ListingPlace> {
         let class = *class?;
-        Some(ListingPlace { kind: Self::TimeWait(class), next: waits.first_of(class) })
+        let next = waits.first_of(class);
+        let walk = WaitsWalk { class, left: waits.places_from(next), is_second: false };
+        Some(ListingPlace { kind: Self::TimeWait(walk), next })
+    }
+}
+
+impl WaitsWalk {
+    /// The walk behind a slice; `None` at its end.
+    fn continued(self, from: u32, next: u32, waits: &TimeWaits) -> Option<Self> {
+        let left = self.left.saturating_sub(TimeWaits::places_between(from, next));
+        let again = Self { left: waits.places_from(next), is_second: true, ..self };
+        match left {
+            0 => (!self.is_second).then_some(again),
+            left => Some(Self { left, ..self }),
+        }
     }
 }
 

@@ -369,6 +369,17 @@ impl TimeWaits {
         (index & !NUMBER_MASK) | ((index + 1) & NUMBER_MASK)
     }
 
+    /// The number of places from `index` to the end of its class, where the next record enters.
+    pub fn places_from(&self, index: u32) -> u32 {
+        let tail = self.rings.get(ring_of(index)).map_or(index, Ring::tail);
+        Self::places_between(index, tail)
+    }
+
+    /// The number of places from one index to a later one of the same class.
+    pub const fn places_between(from: u32, to: u32) -> u32 {
+        to.wrapping_sub(from) & NUMBER_MASK
+    }
+
     /// Milliseconds until the 2 MSL of the record at `index` are over.
     pub fn millis_left(&self, index: u32, now: Instant, lifetimes: &Lifetimes) -> Option<u32> {
         let age = now.tick().millis_since(self.get(index)?.entered);

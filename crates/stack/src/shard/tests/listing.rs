@@ -196,6 +196,34 @@ fn what_enters_time_wait_meanwhile_is_listed() {
 }
 
 #[test]
+fn listing_ends_while_more_enter_time_wait_than_it_lists() {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 4_096);
+    let enter = |hosts: &mut Hosts, count| {
+        let connect = |_| hosts.client.connect(server_at(Over::V4), None).expect("a free port");
+        let clients: Vec<_> = (0..count).map(connect).collect();
+        let flows: Vec<_> = clients.iter().map(|client| reversed(hosts, *client)).collect();
+        hosts.run(Duration::from_millis(100));
+        while let Some(server) = hosts.server.accept(listener) {
+            hosts.server.close(server);
+        }
+        hosts.run(Duration::from_millis(100));
+        clients.iter().for_each(|client| hosts.client.close(*client));
+        hosts.run(Duration::from_millis(100));
+        flows
+    };
+    let first = enter(&mut hosts, 600);
+    let all = list(&mut hosts, ListingDetail::Brief, |hosts, slice| {
+        assert!(slice < 60, "it never comes to the end");
+        enter(hosts, 300);
+    });
+    let counts = appearances(&all);
+    for flow in &first {
+        assert_eq!(counts.get(flow), Some(&1), "{flow:?}");
+    }
+}
+
+#[test]
 fn records_in_time_wait_that_expire_or_thin_out_are_skipped() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 4_096);

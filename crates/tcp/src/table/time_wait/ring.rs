@@ -71,6 +71,11 @@ impl Ring {
         self.len
     }
 
+    /// The number of the next record to enter.
+    pub(super) const fn tail(&self) -> u32 {
+        self.tail
+    }
+
     /// True if no number is left for another record.
     pub(super) const fn is_exhausted(&self) -> bool {
         self.tail.wrapping_sub(self.head) & NUMBER_MASK > MAX_SPAN
