@@ -17,7 +17,7 @@ use crate::scratch::scratch;
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
 
 /// A link from an interface of `client`, 10.1.0.1, to one of `server`, 10.1.0.2, once both are there.
-fn link(client: &Net, server: &Net, path: &str) -> Running {
+pub(crate) fn link(client: &Net, server: &Net, path: &str) -> Running {
     let far = format!("tun:right,netns={},addr=10.1.0.2/24", server.name());
     let mut command = client.command(WHIMBREL);
     command.args(["link", "tun:left,addr=10.1.0.1/24", &far]).args(path.split_whitespace());
@@ -30,7 +30,7 @@ fn link(client: &Net, server: &Net, path: &str) -> Running {
 }
 
 /// Its report after it is stopped.
-fn end(link: Running) -> (Value, String) {
+pub(crate) fn end(link: Running) -> (Value, String) {
     link.signal(Signal::TERM);
     let ended = link.output();
     let errors = String::from_utf8_lossy(&ended.stderr).into_owned();

@@ -65,6 +65,8 @@ mod long;
 #[cfg(test)]
 mod manual;
 #[cfg(test)]
+mod marks;
+#[cfg(test)]
 #[path = "../../../../tests/harness/namespace.rs"]
 mod namespace;
 #[path = "../../../../tests/harness/needs.rs"]
