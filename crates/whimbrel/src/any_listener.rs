@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
@@ -15,7 +15,7 @@ use whimbrel_stack::{Answer, Withdrawal};
 
 use crate::backlog::Accepted;
 use crate::bind_table::ReservedAny;
-use crate::cell::Settings;
+use crate::cell::{Settings, rate_limit, rate_of};
 use crate::dials::{AnyEnd, AnyRequest, Decision, Dial, OpenedSender};
 use crate::mailbox::{Mailbox, Request};
 use crate::{Stack, TcpListener, TcpStream, Unreachable, fault};
@@ -109,6 +109,8 @@ pub struct AnyListener {
 /// State shared by the listener and its [`Incoming`]. Dropping it closes the listener.
 struct AnyShared {
     shards: Box<[AnyShard]>,
+    /// Limit of the rate of accepted streams, bytes per second; `u64::MAX`: none.
+    rate: AtomicU64,
     _reserved: ReservedAny,
 }
 
@@ -143,7 +145,8 @@ impl AnyListener {
             AnyShard { mailbox, crowded }
         };
         let shards = stack.mailboxes().iter().map(shard).collect();
-        let shared = Arc::new(AnyShared { shards, _reserved: reserved });
+        let rate = AtomicU64::new(u64::MAX);
+        let shared = Arc::new(AnyShared { shards, rate, _reserved: reserved });
         let (queue, dials) = mpsc::channel(QUEUE);
         let settings = Settings::new(stack.tunables());
         for (number, shard) in shared.shards.iter().enumerate() {
@@ -179,6 +182,23 @@ impl AnyListener {
     /// Returns an endless `Stream` of the incoming connections, like [`TcpListener::incoming`].
     pub fn incoming(&self) -> IncomingConnections<'_> {
         IncomingConnections { listener: self, next: None }
+    }
+
+    /// Returns the limit of the rate of connections accepted from now on, bytes per second
+    /// (`SO_MAX_PACING_RATE`); `u64::MAX` without one.
+    pub fn max_pacing_rate(&self) -> io::Result<u64> {
+        Ok(self.shared.rate.load(Ordering::Relaxed))
+    }
+
+    /// Calls [`TcpStream::set_max_pacing_rate`] on each connection that is accepted from now on: at most `rate`
+    /// bytes per second.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: `rate` is 0.
+    pub fn set_max_pacing_rate(&self, rate: u64) -> io::Result<()> {
+        self.shared.rate.store(rate_of(rate_limit(rate)?), Ordering::Relaxed);
+        Ok(())
     }
 
     fn yielded(&self, dial: Dial) -> Incoming {
@@ -258,7 +278,13 @@ impl Incoming {
             // It was gone when its shard received the decision.
             return Err(self.withdrawn().await);
         };
-        pending.stream(opened?).ok_or_else(|| self.shared.ended())
+        let stream = pending.stream(opened?).ok_or_else(|| self.shared.ended())?;
+        match self.shared.rate.load(Ordering::Relaxed) {
+            u64::MAX => {}
+            // If the peer reset the connection since, the first use of the stream says so.
+            rate => drop(stream.set_max_pacing_rate(rate)),
+        }
+        Ok(stream)
     }
 
     /// Refuses the connection with a reset, like a port without a listener.

@@ -16,7 +16,7 @@ use whimbrel_tcp::table::ListenerStats as ShardStats;
 
 use crate::backlog::ListenOptions;
 use crate::bind_table::{ReservedAddr, Share};
-use crate::cell::Settings;
+use crate::cell::{Settings, rate_limit, rate_of};
 use crate::congestion::CongestionNames;
 use crate::sharded_listener::{ListenerShard, ShardedListener};
 use crate::stream::hop_limit;
@@ -156,6 +156,23 @@ impl TcpListener {
     pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
         let algorithm = self.congestion_names()?.find(name)?;
         self.sharded.set(|settings| settings.set_congestion_control(algorithm));
+        Ok(())
+    }
+
+    /// Returns the limit of the rate of future connections, bytes per second (`SO_MAX_PACING_RATE`); `u64::MAX`
+    /// without one. Not in tokio.
+    pub fn max_pacing_rate(&self) -> io::Result<u64> {
+        Ok(rate_of(self.sharded.rate()))
+    }
+
+    /// Calls [`TcpStream::set_max_pacing_rate`] on each connection that completes its handshake from now on, as
+    /// Linux does for what a listener accepts: at most `rate` bytes per second. Not in tokio.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: `rate` is 0. Linux accepts it.
+    pub fn set_max_pacing_rate(&self, rate: u64) -> io::Result<()> {
+        self.sharded.set_rate(rate_limit(rate)?);
         Ok(())
     }
 

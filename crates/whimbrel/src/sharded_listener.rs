@@ -5,6 +5,7 @@
 //! connections wait for those of the others.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
@@ -118,6 +119,19 @@ impl ShardedListener {
             set(&mut shard.backlog.lock().settings);
             shard.notify();
         }
+    }
+
+    /// Changes the limit of the rate of future connections.
+    pub(crate) fn set_rate(&self, rate: Option<NonZeroU64>) {
+        for shard in &self.shards {
+            shard.backlog.lock().rate = rate;
+            shard.notify();
+        }
+    }
+
+    /// Returns that limit.
+    pub(crate) fn rate(&self) -> Option<NonZeroU64> {
+        self.shards.first()?.backlog.lock().rate
     }
 
     /// Returns the settings that accepted connections inherit.

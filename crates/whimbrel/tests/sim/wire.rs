@@ -138,6 +138,53 @@ fn streams_inherit_the_rate_of_their_socket() {
 }
 
 #[test]
+fn listeners_give_streams_their_rate() {
+    paused(async {
+        let (left, right) = wire_of("rate=100M,delay=5ms", 1);
+        let stack = |end, address| Stack::builder().mem(end).address(address, 24).unwrap().build();
+        let (server, client) =
+            (stack(left, "10.0.0.1").unwrap(), stack(right, "10.0.0.2").unwrap());
+        let one = TcpListener::bind(&server, "10.0.0.1:7").await.unwrap();
+        let any = TcpListener::bind_any(&server).unwrap();
+        assert_eq!(
+            [one.max_pacing_rate(), any.max_pacing_rate()].map(Result::unwrap),
+            [u64::MAX; 2]
+        );
+        for error in [one.set_max_pacing_rate(0), any.set_max_pacing_rate(0)] {
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidInput);
+        }
+        for limit in [500_000, u64::MAX] {
+            one.set_max_pacing_rate(limit).unwrap();
+            any.set_max_pacing_rate(limit).unwrap();
+            assert_eq!(
+                [one.max_pacing_rate(), any.max_pacing_rate()].map(Result::unwrap),
+                [limit; 2]
+            );
+            let accept_one = async { one.accept().await.unwrap().0 };
+            let (stream, accepted) =
+                tokio::join!(TcpStream::connect(&client, "10.0.0.1:7"), accept_one);
+            keeps_rate(limit, accepted, stream.unwrap()).await;
+            let accept_any = async { any.next().await.unwrap().accept().await.unwrap() };
+            let (stream, accepted) =
+                tokio::join!(TcpStream::connect(&client, "10.0.0.1:8"), accept_any);
+            keeps_rate(limit, accepted, stream.unwrap()).await;
+        }
+    });
+}
+
+/// An accepted stream has the limit, and what it sends arrives at that rate.
+async fn keeps_rate(limit: u64, mut accepted: TcpStream, mut stream: TcpStream) {
+    assert_eq!(accepted.max_pacing_rate().unwrap(), limit);
+    let writer = async { accepted.write_all(&vec![7; 2_400_000]).await.unwrap() };
+    let arrived = tokio::join!(writer, rate_of(&mut stream, 400_000, 2_000_000)).1;
+    let is_kept = match limit {
+        u64::MAX => arrived > 4_000_000.0,
+        limit => (arrived / limit as f64 - 1.0).abs() <= 0.02,
+    };
+    assert!(is_kept, "{arrived} B/s, not {limit}");
+}
+
+#[test]
 fn transfer_takes_as_long_as_bulk_and_handshake() {
     for (delay, bulk) in BULK {
         let expected = (Duration::from_millis(2 * delay) + bulk).as_secs_f64();
