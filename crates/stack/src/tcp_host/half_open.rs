@@ -261,7 +261,8 @@ impl TcpHost {
                 Some(self.passive.half_open_marking(cx, self.records.syns.get(record.index())?))
             }
             Kind::TimeWait => {
-                self.records.markings.get(self.records.waits.get(record.index())?.marking())
+                let number = self.records.waits.get(record.index())?.marking();
+                Some(self.records.markings.get(number)?.ip)
             }
         });
         marking.unwrap_or_else(|| Marking::from_tunables(&cx.tunables))

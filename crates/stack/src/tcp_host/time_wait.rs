@@ -211,7 +211,11 @@ impl TcpHost {
         let ended = wait.ended();
         let local = net.ip.addresses.get(ended.local_index);
         let offset = local.map(|local| self.identity.timestamp_offset(local, &ended.remote));
-        wait.ack_reply(offset.map(|offset| Identity::tsval(cx.tick, offset)))
+        let mut ack = wait.ack_reply(offset.map(|offset| Identity::tsval(cx.tick, offset)));
+        if let Some(marking) = self.records.markings.get(wait.marking()) {
+            ack.flags |= marking.flags();
+        }
+        ack
     }
 
     /// The peer repeated its FIN: 2 MSL begin again.

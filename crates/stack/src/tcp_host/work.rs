@@ -2,18 +2,17 @@
 
 use alloc::collections::VecDeque;
 
-use whimbrel_base::Instant;
-use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::Context;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::{Connection, Marking, Signals, State};
 use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
+use whimbrel_tcp::{CloseReason, Context, Tunables};
 
 use super::TcpHost;
 use crate::ip::{Addresses, FlowKey};
 use crate::net::Net;
 use crate::net::replies::PendingReply;
 use crate::tcp_host::connections::{ConnectionSlot, Connections};
-use crate::tcp_host::markings::Markings;
+use crate::tcp_host::markings::{Markings, WaitMarking};
 use crate::tcp_host::pacing::PacingWheel;
 use crate::tcp_host::timers::Timers;
 use crate::{Event, Handle, ListenerId};
@@ -265,15 +264,23 @@ impl TcpHost {
             let connection = &slot.connection;
             let key = FlowKey::of(connection);
             let found = if connection.state() == State::TimeWait {
-                let marking = connection.marking(&cx.tunables);
-                let usual = marking == Marking::from_tunables(&cx.tunables);
-                let number =
-                    if usual { Markings::USUAL } else { self.records.markings.number(marking) };
+                // Few have options of their own.
+                let markings = &mut self.records.markings;
+                let rare = connection
+                    .has_cold_record()
+                    .then(|| wait_marking(connection, markings, &cx.tunables));
+                let number = rare.map_or(Markings::USUAL, |(number, _)| number);
                 let wait = TimeWait::new(ended(connection, generation, opener, number), cx.tick);
                 // It acknowledges the peer's FIN in place of the connection that received it, if that
                 // came last; where ours was acknowledged last (CLOSING), nothing.
                 if connection.owes_ack() {
-                    let ack = wait.ack_reply(Some(connection.tsval(cx.tick)));
+                    let mut ack = wait.ack_reply(Some(connection.tsval(cx.tick)));
+                    let mut marking = Marking::from_tunables(&cx.tunables);
+                    if let Some((_, rare)) = rare {
+                        cold_path();
+                        ack.flags |= rare.flags();
+                        marking = rare.ip;
+                    }
                     net.replies.push_unbounded(PendingReply::Reply(key, ack, marking));
                 }
                 let waiting = self.start_waiting(cx, net, wait, &key);
@@ -330,6 +337,20 @@ fn hold_remains(addresses: &mut Addresses, slot: &ConnectionSlot) {
             addresses.hold(connection.local_index());
         }
     }
+}
+
+/// Returns the marking of acknowledgments that a connection leaves to its TIME-WAIT record, and the number of it.
+#[cold]
+#[inline(never)]
+fn wait_marking(
+    connection: &Connection,
+    markings: &mut Markings,
+    tunables: &Tunables,
+) -> (u8, WaitMarking) {
+    let marking = WaitMarking { ip: connection.marking(tunables), ace: connection.ace() };
+    let usual = WaitMarking { ip: Marking::from_tunables(tunables), ace: None };
+    let number = if marking == usual { Markings::USUAL } else { markings.number(marking) };
+    (number, marking)
 }
 
 /// Returns the values that a TIME-WAIT record keeps of a connection.

@@ -54,6 +54,18 @@ impl Connection {
         self.transfer.remains()
     }
 
+    /// True if it has options of its own, or state that few connections have.
+    #[inline]
+    pub fn has_cold_record(&self) -> bool {
+        !self.transfer.tcb.stats.cold.is_empty()
+    }
+
+    /// Returns the ACE field of acknowledgments (RFC 9768 3.2.2), 0 to 7, if both SYNs agreed upon accurate feedback.
+    #[inline]
+    pub fn ace(&self) -> Option<u8> {
+        self.transfer.tcb.stats.cold.marks().map(|marks| marks.ace())
+    }
+
     /// The SYN is to bring this. To be called before anything is sent.
     #[inline]
     pub fn open_fast(&mut self, cx: &mut Context, syn: FastSyn) {

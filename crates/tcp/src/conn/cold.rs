@@ -73,6 +73,11 @@ impl ColdOptions {
 /// Accurate feedback of marks.
 impl ColdOptions {
     /// The counters, once such feedback was agreed upon.
+    pub(super) fn marks(&self) -> Option<&MarkCounters> {
+        self.0.as_deref()?.marks.as_ref()
+    }
+
+    /// The counters, once such feedback was agreed upon.
     pub(super) fn marks_mut(&mut self) -> Option<&mut MarkCounters> {
         self.0.as_deref_mut()?.marks.as_mut()
     }

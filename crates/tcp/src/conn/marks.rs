@@ -121,6 +121,11 @@ impl MarkCounters {
             self.report = Report::Over;
             return reported(self.opening);
         }
+        self.ace()
+    }
+
+    /// The ACE field without a report: the number of packets that arrived marked, modulo 8.
+    pub(super) const fn ace(&self) -> u8 {
         (self.ce_packets & 7) as u8
     }
 
