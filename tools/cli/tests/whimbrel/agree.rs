@@ -93,7 +93,7 @@ fn all_views_of_a_load_agree() {
             format!("pcap --pid {pid} -s 80 -o {} tcp[tcpflags] & tcp-syn != 0", capture.display());
         let pcap = Running::start(&mut world.whimbrel(&pcap));
         await_that("a capture", || capture.exists());
-        let mut wrk = needs::command("wrk -t 2 -c 1000 -d 4s --timeout 60s http://10.9.0.2/");
+        let mut wrk = needs::command("wrk -t 2 -c 1000 -d 600s --timeout 60s http://10.9.0.2/");
         let wrk = Running::start(wrk.stdout(Stdio::piped()).stderr(Stdio::piped()));
         // While it runs: the same connections by each view.
         let listed = |words: &str| world.ask(words).lines().count() as u64;
@@ -107,6 +107,7 @@ fn all_views_of_a_load_agree() {
         let key = "net.ipv4.tcp_keepalive_time";
         world.ask(&format!("sysctl {pid} {key}=1234"));
         assert!(world.ask(&format!("sysctl {pid} {key}")).contains("= 1234"));
+        wrk.signal(Signal::INT);
         let wrk = wrk.output();
         let requests = requests(&String::from_utf8_lossy(&wrk.stdout));
         await_that("the end of all", || listed(&format!("ss {pid} -Htn state connected")) == 0);
