@@ -1,7 +1,7 @@
 //! The examples of README.md and at the end of each help, run as they stand there.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -29,12 +29,18 @@ fn readme_and_help_examples_run_unchanged() {
     let web = net.serve(&["-w", "kernel:", "-l", "0.0.0.0:8080"]);
     let characters = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:19", "--chargen"]);
     let iperf = net.serving(&["bulk", "--server", "--listen", "0.0.0.0:5201", "-w", "kernel:"]);
+    // The one `serve` with a stack to look into.
+    let control = net.folder().join("whimbrel");
+    DirBuilder::new().mode(0o700).create(&control).unwrap();
+    let control = control.join("serve.sock").display().to_string();
+    let stack = net.serve(&["-w", "tun:stack,addr=10.8.0.2/24", "--control", &control]);
     for command in EXAMPLES {
         ran += check_all(&net, &of_help(command));
     }
     web.end();
     characters.end();
     iperf.end();
+    stack.end();
     assert!(ran > 30, "{ran} examples");
 }
 
@@ -118,7 +124,7 @@ pub(crate) fn shell(net: &Net, script: &str) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = net.command("sh");
     command.args(["-c", script]).current_dir(net.folder()).stdin(Stdio::null());
-    command.env("HOME", net.folder());
+    command.env("HOME", net.folder()).env("XDG_RUNTIME_DIR", net.folder());
     command.env("PATH", format!("{}:{path}", program.parent().unwrap().display()));
     command
 }
