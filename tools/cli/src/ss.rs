@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output;
 use filter::Filter;
 use states::States;
-use table::Table;
+use table::{Summary, Table};
 
 mod filter;
 mod info;
@@ -100,34 +100,54 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                     all";
         return Err(Failure::usage("--kill", text));
     }
-    let sockets = selection.list(&mut attached)?;
-    let sockets = match arguments.kill {
-        true => kill(&mut attached, sockets)?,
-        false => sockets,
+    let mut shown = match (arguments.json, arguments.summary) {
+        (true, _) => Shown::Document(Vec::new()),
+        (false, true) => Shown::Summary(Summary::default()),
+        (false, false) => Shown::Table(Table::new(arguments, &selection.states, &attached)),
     };
-    let text = match (arguments.json, arguments.summary) {
-        (true, _) => format!("{:#}\n", document(&attached, &sockets)),
-        (false, true) => table::summary(&sockets),
-        (false, false) => Table::new(arguments, &selection.states, &attached).text(&sockets),
-    };
-    output::print(&text)
+    if arguments.kill {
+        let mut sockets = Vec::new();
+        selection.list(&mut attached, |socket| sockets.push(socket))?;
+        for socket in sockets {
+            if kill(&mut attached, &socket)? {
+                shown.add(socket);
+            }
+        }
+    } else {
+        selection.list(&mut attached, |socket| shown.add(socket))?;
+    }
+    output::print(&match shown {
+        Shown::Document(sockets) => format!("{:#}\n", document(&attached, &sockets)),
+        Shown::Summary(summary) => summary.text(),
+        Shown::Table(table) => table.text(),
+    })
 }
 
-/// Drops the sockets, and returns those that were there still.
-fn kill(attached: &mut Attached, sockets: Vec<Value>) -> Result<Vec<Value>, Failure> {
-    let mut killed = Vec::new();
-    for socket in sockets {
-        let (local, remote) = (endpoint(&socket["local"]), endpoint(&socket["remote"]));
-        let (Some(local), Some(remote), "tcp") = (local, remote, field(&socket, "transport"))
-        else {
-            continue;
-        };
-        let answer = attached.ask("close", json!({ "local": local, "remote": remote }))?;
-        if answer["closed"] == true {
-            killed.push(socket);
+/// Text of the sockets, which are added as they come: a listing can have millions, and each takes 2 KB then.
+enum Shown<'a> {
+    Document(Vec<Value>),
+    Summary(Summary),
+    Table(Table<'a>),
+}
+
+impl Shown<'_> {
+    fn add(&mut self, socket: Value) {
+        match self {
+            Self::Document(sockets) => sockets.push(socket),
+            Self::Summary(summary) => summary.add(&socket),
+            Self::Table(table) => table.add(&socket),
         }
     }
-    Ok(killed)
+}
+
+/// Drops a socket. False if it was gone.
+fn kill(attached: &mut Attached, socket: &Value) -> Result<bool, Failure> {
+    let (local, remote) = (endpoint(&socket["local"]), endpoint(&socket["remote"]));
+    let (Some(local), Some(remote), "tcp") = (local, remote, field(socket, "transport")) else {
+        return Ok(false);
+    };
+    let answer = attached.ask("close", json!({ "local": local, "remote": remote }))?;
+    Ok(answer["closed"] == true)
 }
 
 /// An end as `ADDR:PORT`.
@@ -153,7 +173,8 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    fn list(&self, attached: &mut Attached) -> Result<Vec<Value>, Failure> {
+    /// Passes on each selected socket as it comes.
+    fn list(&self, attached: &mut Attached, mut pass: impl FnMut(Value)) -> Result<(), Failure> {
         let Arguments { tcp, udp, info, memory, json, why, .. } = *self.arguments;
         let transport = match (tcp, udp) {
             (true, false) => "tcp",
@@ -161,14 +182,12 @@ impl Selection<'_> {
             _ => "all",
         };
         let detail = if info || memory || json || why { "full" } else { "brief" };
-        let mut sockets = Vec::new();
         attached.list(json!({ "transport": transport, "detail": detail }), |socket| {
             if self.has(&socket) {
-                sockets.push(socket);
+                pass(socket);
             }
             Ok(())
-        })?;
-        Ok(sockets)
+        })
     }
 
     fn has(&self, socket: &Value) -> bool {

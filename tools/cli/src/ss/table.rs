@@ -14,12 +14,13 @@ pub(super) struct Table<'a> {
     has_netid: bool,
     has_state: bool,
     users: String,
+    rows: Vec<Row>,
 }
 
 /// A line of a listing.
 struct Row {
     netid: String,
-    state: String,
+    state: &'static str,
     queues: [String; 2],
     /// Addresses and ports of both ends.
     ends: [(String, String); 2],
@@ -33,27 +34,30 @@ impl<'a> Table<'a> {
     pub(super) fn new(arguments: &'a Arguments, states: &States, attached: &Attached) -> Self {
         let users = format!("users:((\"{}\",pid={},fd=-1))", attached.command, attached.pid);
         let has_netid = arguments.tcp == arguments.udp;
-        Self { arguments, has_netid, has_state: states.count() != 1, users }
+        Self { arguments, has_netid, has_state: states.count() != 1, users, rows: Vec::new() }
     }
 
-    pub(super) fn text(&self, sockets: &[Value]) -> String {
-        let rows: Vec<_> = sockets.iter().map(|socket| self.row(socket)).collect();
+    pub(super) fn add(&mut self, socket: &Value) {
+        self.rows.push(self.row(socket));
+    }
+
+    pub(super) fn text(&self) -> String {
         let title = Row {
             netid: "Netid".into(),
-            state: "State".into(),
+            state: "State",
             queues: ["Recv-Q".into(), "Send-Q".into()],
             ends: [("Local Address".into(), "Port".into()), ("Peer Address".into(), "Port".into())],
             rest: "Process".into(),
             more: String::new(),
         };
         let title = Some(title).filter(|_| !self.arguments.no_header);
-        let widths = Widths::of(title.iter().chain(&rows));
+        let widths = Widths::of(title.iter().chain(&self.rows));
         let mut text = String::new();
         if let Some(row) = &title {
             text.push_str(widths.line(self, row).trim_end());
             text.push('\n');
         }
-        for row in &rows {
+        for row in &self.rows {
             text.push_str(&widths.line(self, row));
             if !row.rest.is_empty() {
                 let _ = write!(text, " {}", row.rest);
@@ -73,7 +77,7 @@ impl<'a> Table<'a> {
         let number = |name: &str| socket[name].as_u64().unwrap_or(0).to_string();
         Row {
             netid: field(socket, "transport").into(),
-            state: column(socket).into(),
+            state: column(socket),
             queues: [number("recv_q"), number("send_q")],
             ends,
             rest: self.rest(socket),
@@ -175,23 +179,39 @@ impl Widths {
 }
 
 /// The summary of -s.
-pub(super) fn summary(sockets: &[Value]) -> String {
-    let count = |accept: &dyn Fn(&Value) -> bool| sockets.iter().filter(|it| accept(it)).count();
-    let is_tcp = |socket: &Value| field(socket, "transport") == "tcp";
-    let of = |name: &str| count(&|socket| field(socket, "state") == name);
-    let (tcp, waiting) = (count(&is_tcp), of("TIME-WAIT"));
-    let mut text = format!(
-        "Total: {}\nTCP:   {tcp} (estab {}, closed 0, orphaned 0, timewait {waiting})\n\n\
-         Transport Total     IP        IPv6\n",
-        sockets.len(),
-        of("ESTABLISHED"),
-    );
-    let is_ipv6 = |socket: &Value| field(&socket["local"], "addr").contains(':');
-    for (name, is_tcp_line) in [("UDP", false), ("TCP", true)] {
-        let counts =
-            |socket: &Value| is_tcp(socket) == is_tcp_line && field(socket, "state") != "TIME-WAIT";
-        let (all, six) = (count(&counts), count(&|socket| counts(socket) && is_ipv6(socket)));
-        let _ = writeln!(text, "{name:<10}{all:<10}{:<10}{six}", all - six);
+#[derive(Default)]
+pub(super) struct Summary {
+    total: usize,
+    tcp: usize,
+    established: usize,
+    in_time_wait: usize,
+    /// Those of UDP and of TCP that are not in TIME-WAIT, over IPv4 and over IPv6.
+    others: [[usize; 2]; 2],
+}
+
+impl Summary {
+    pub(super) fn add(&mut self, socket: &Value) {
+        let is_tcp = field(socket, "transport") == "tcp";
+        let is_ipv6 = field(&socket["local"], "addr").contains(':');
+        self.total += 1;
+        self.tcp += usize::from(is_tcp);
+        match field(socket, "state") {
+            "TIME-WAIT" => return self.in_time_wait += 1,
+            "ESTABLISHED" => self.established += 1,
+            _ => {}
+        }
+        self.others[usize::from(is_tcp)][usize::from(is_ipv6)] += 1;
     }
-    text
+
+    pub(super) fn text(&self) -> String {
+        let Self { total, tcp, established, in_time_wait, others } = self;
+        let mut text = format!(
+            "Total: {total}\nTCP:   {tcp} (estab {established}, closed 0, orphaned 0, timewait {in_time_wait})\n\n\
+             Transport Total     IP        IPv6\n",
+        );
+        for (name, [four, six]) in ["UDP", "TCP"].iter().zip(others) {
+            let _ = writeln!(text, "{name:<10}{:<10}{four:<10}{six}", four + six);
+        }
+        text
+    }
 }
