@@ -188,7 +188,9 @@ fn process_is_found_by_number_name_and_path() {
     assert!(error.contains("no process with a control socket"), "{error}");
     let (code, error) = world.refused(&format!("ss {}", path.display()));
     assert!(code == Some(1) && error.contains("its process has ended"), "{error}");
-    let (code, error) = world.refused("ss /etc/passwd");
+    let file = world.folder.join("file");
+    fs::write(&file, "").unwrap();
+    let (code, error) = world.refused(&format!("ss {}", file.display()));
     assert!(code == Some(1) && error.contains("it is no socket"), "{error}");
 }
 
