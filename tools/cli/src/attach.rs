@@ -57,14 +57,15 @@ impl Attached {
             let attached = Self::connect(path, host).map_err(|error| refuse(path, &error))?;
             return Ok(attached);
         }
-        let Running { mut found, failed } = running(name, host.as_ref());
+        let Running { mut found, failed, unreadable } = running(name, host.as_ref());
         match (found.pop(), found.as_slice(), name) {
             (Some(only), [], _) => Ok(only),
             (None, _, _) if !failed.is_empty() => Err(Failure::run(failed.join("; "))),
-            (None, _, Some(name)) => {
-                Err(Failure::run(format!("{name}: no process with a control socket {HOW}")))
+            (None, _, name) => {
+                let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+                let none = format!("{name}no process with a control socket {HOW}");
+                Err(Failure::run([vec![none], unreadable].concat().join("; ")))
             }
-            (None, _, None) => Err(Failure::run(format!("no process with a control socket {HOW}"))),
             (Some(last), others, _) => {
                 let each = others.iter().chain([&last]);
                 let each = each.map(|it| format!("{} ({})", it.pid, it.command));
@@ -210,6 +211,8 @@ struct Running {
     found: Vec<Attached>,
     /// Why others do not.
     failed: Vec<String>,
+    /// Folders that cannot be read, and why.
+    unreadable: Vec<String>,
 }
 
 impl Running {
@@ -220,7 +223,7 @@ impl Running {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             // Another may have what is meant.
-            Err(error) => return self.failed.push(refusal(folder, &error)),
+            Err(error) => return self.unreadable.push(refusal(folder, &error)),
         };
         let named = |path: PathBuf| {
             let stem = path.file_name()?.to_str()?.strip_suffix(".sock")?;

@@ -403,8 +403,12 @@ fn refused_client_of_ss_is_told_why() {
     let mut world = World::new("operate-refused");
     let pid = world.start("load -z 1h -c 1 --no-tui");
     let socket = world.folder.join(format!("whimbrel/{pid}.sock"));
-    let clients: Vec<_> =
-        (0..8).map(|_| connect(&socket, Duration::from_secs(5)).unwrap()).collect();
+    let mut clients = Vec::new();
+    // Its file is there a moment before it listens.
+    await_that("8 clients", || {
+        clients.extend(connect(&socket, Duration::from_secs(5)));
+        clients.len() == 8
+    });
     let (code, error) = world.refused(&format!("ss {pid}"));
     assert_eq!(code, Some(1), "{error}");
     assert!(unbroken(&error).contains("8 clients are served already: end one of them"), "{error}");
