@@ -56,7 +56,7 @@ impl Sending<'_> {
 /// Ends and options of what a socket sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sender<'a> {
-    /// Local addresses.
+    /// Addresses of this host at which the socket receives.
     pub local: &'a Local,
     /// Local port; 0 stands for all ports.
     pub port: u16,
