@@ -92,7 +92,8 @@ const CHURNS: [(&str, u32, Options); 4] = [
 /// Until tables and pools have their size.
 const WARM_UP: u32 = 1_000;
 const CONNECTIONS: u32 = 4_000;
-/// Per cent by which misses may grow: they depend on where code and data happen to stand.
-const PERCENT: u64 = 5;
+/// Per cent by which misses may grow: they depend on where code and data happen to stand. One commit, built in two
+/// folders, misses 203 and 221 instructions (`churn-4-bare I1`).
+const PERCENT: u64 = 12;
 /// By so many they may grow at least.
 const LEAST: u64 = 16;
