@@ -39,6 +39,7 @@ extern crate alloc;
 pub mod counters;
 pub mod foreign;
 pub mod hint;
+pub mod inline_queue;
 pub mod packet;
 pub mod pair_hasher;
 pub mod ports;
@@ -51,6 +52,7 @@ pub mod tunables;
 
 pub use foreign::Foreign;
 pub use hint::cold_path;
+pub use inline_queue::InlineQueue;
 pub use pair_hasher::PairHasher;
 pub use ports::{PortRange, ReservedPorts};
 pub use secrets::{Key, Secrets};

@@ -10,7 +10,7 @@ impl Flight {
     pub fn check(&self) -> Result<(), &'static str> {
         let records = &self.records;
         let mut before = (records.sent.front().map(|first| first.at), records.una);
-        for sent in &records.sent {
+        for sent in records.sent.iter() {
             if Some(sent.at) < before.0 || sent.end <= before.1 {
                 return Err("first transmissions are not in the order of time and sequence");
             }

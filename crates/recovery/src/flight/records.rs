@@ -1,9 +1,8 @@
 //! First transmissions, in the order of time and sequence.
 
-use alloc::collections::VecDeque;
 use core::ops::Range;
 
-use whimbrel_base::{Instant, cold_path};
+use whimbrel_base::{InlineQueue, Instant, cold_path};
 
 use super::Delivered;
 
@@ -22,7 +21,7 @@ pub(super) struct Sent {
 pub(super) struct Records {
     pub(super) una: u64,
     pub(super) end: u64,
-    pub(super) sent: VecDeque<Sent>,
+    pub(super) sent: InlineQueue<Sent>,
 }
 
 impl Records {
@@ -48,8 +47,7 @@ impl Records {
     /// All below `to` is acknowledged.
     #[inline(always)]
     pub(super) fn pop(&mut self, to: u64, delivered: &mut Delivered) {
-        if let Some(only) = self.sent.front()
-            && self.sent.len() == 1
+        if let Some(only) = self.sent.only()
             && only.end <= to
         {
             // Nearly each flight of a short connection.
@@ -150,7 +148,7 @@ impl Records {
     pub(super) fn clear(&mut self) {
         if self.sent.capacity() > KEPT {
             cold_path();
-            self.sent = VecDeque::new();
+            self.sent = InlineQueue::new();
         } else if !self.sent.is_empty() {
             self.sent.clear();
         }

@@ -7,11 +7,9 @@
 //! whatever the size of the pieces it came in and is read in: a small text never keeps a large chunk. What
 //! is beyond [`ChunkQueue::CHUNK`] comes from a [`ChunkPool`].
 
-use alloc::collections::VecDeque;
-
 use bytes::{Bytes, BytesMut};
 
-use whimbrel_base::cold_path;
+use whimbrel_base::{InlineQueue, cold_path};
 
 use super::ChunkPool;
 use super::part::each_part;
@@ -23,7 +21,7 @@ use whimbrel_base::packet::Payload;
 /// last chunk while it has room.
 #[derive(Debug, Default)]
 pub struct ChunkQueue {
-    full: VecDeque<SealedChunk>,
+    full: InlineQueue<SealedChunk>,
     /// The chunk being filled, behind all others: it has text, and room.
     tail: BytesMut,
     /// Bytes of memory behind `tail`: of what was read of it as well.
@@ -159,7 +157,7 @@ impl ChunkQueue {
     #[inline(never)]
     fn release(&mut self) {
         if self.full.capacity() > Self::PLACES {
-            self.full = VecDeque::new();
+            self.full = InlineQueue::new();
         } else if !self.full.is_empty() {
             self.full.clear();
         }

@@ -1,12 +1,9 @@
 //! The send buffer: the application's bytes, by reference, until the peer acknowledges them.
 
-use alloc::collections::VecDeque;
-
 use bytes::{Bytes, BytesMut};
 
-use whimbrel_base::cold_path;
-
 use whimbrel_base::packet::Slices;
+use whimbrel_base::{InlineQueue, cold_path};
 
 /// The stream from SND.UNA on: what was sent and not acknowledged, and what was not sent yet.
 ///
@@ -15,7 +12,7 @@ use whimbrel_base::packet::Slices;
 /// slices costs more than the copy.
 #[derive(Debug, Default)]
 pub struct SendBuffer {
-    pieces: VecDeque<QueuedText>,
+    pieces: InlineQueue<QueuedText>,
     /// Small writes being gathered behind the last piece.
     tail: BytesMut,
     /// The stream offset of the first byte held.
@@ -102,7 +99,7 @@ impl SendBuffer {
     pub fn acknowledge(&mut self, len: u32) {
         debug_assert!(len <= self.len());
         self.start += u64::from(len);
-        if self.start == self.end && self.pieces.len() == 1 {
+        if self.start == self.end && self.pieces.only().is_some() {
             // What a short connection sent.
             self.pieces.pop_front();
             return;
@@ -152,7 +149,7 @@ impl SendBuffer {
         // O(log n): a queue of many small pieces must not be walked for every segment.
         let first = self.pieces.partition_point(|piece| piece.end <= from);
         let mut at = from;
-        for piece in self.pieces.range(first..) {
+        for piece in self.pieces.iter_from(first) {
             if at >= to || slices.is_full() {
                 break;
             }
@@ -224,9 +221,11 @@ impl SendBuffer {
             return bytes;
         }
         let mut joined = BytesMut::with_capacity(len);
-        for piece in self.pieces.drain(self.pieces.len() - count..) {
+        let before = self.pieces.len() - count;
+        for piece in self.pieces.iter_from(before) {
             joined.extend_from_slice(&piece.bytes);
         }
+        self.pieces.truncate(before);
         joined.extend_from_slice(&bytes);
         joined.freeze()
     }
