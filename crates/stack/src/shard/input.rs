@@ -26,8 +26,11 @@ impl Shard {
     /// Takes in frames that arrived, in the order of their arrival, and does what follows at once.
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
         self.set_now(now);
-        for frames in burst.chunks(BURST) {
+        let mut rest = burst;
+        while !rest.is_empty() {
+            let (frames, behind) = rest.split_at(pass_len(rest));
             self.rx_pass(frames);
+            rest = behind;
         }
     }
 
@@ -373,6 +376,21 @@ impl Shard {
         HandshakeStep::Verdict(verdict)
     }
 }
+
+/// Returns the number of frames at the start of a burst that a pass takes together. They are few, so that the record
+/// that a pass fetched for a segment is still in the cache when the segment is processed. Long ones follow each other
+/// into one pass, up to [`BURST`], because text that is in order is joined.
+fn pass_len(burst: &[RxFrame<'_>]) -> usize {
+    let most = burst.len().min(BURST);
+    let behind = burst.iter().take(most).skip(PASS - 1);
+    let short = behind.take_while(|frame| frame.bytes.len() > LONG).count();
+    most.min(PASS + short)
+}
+
+/// Frames of a pass that are short.
+const PASS: usize = 16;
+/// Bytes of a frame that text may be joined of.
+const LONG: usize = 552;
 
 /// True if a packet that was made whole, and so has no options or extension headers, is a datagram.
 fn is_udp(packet: &[u8]) -> bool {
