@@ -148,6 +148,5 @@ pub enum Room {
     None,
 }
 
-/// Bytes that a waiting datagram takes in addition to its data: its place in a half-empty queue,
-/// and the allocator's overhead.
-pub(crate) const OVERHEAD: usize = 2 * size_of::<Received>() + 32;
+/// Bytes that an allocator adds to the memory of a datagram and to the record by which it is shared.
+pub(crate) const ALLOCATOR: usize = 64;

@@ -6,7 +6,7 @@ use whimbrel_base::cold_path;
 use whimbrel_wire::Endpoint;
 
 use crate::Counters;
-use crate::datagram::{OVERHEAD, OutgoingDatagram, Room, SendOptions};
+use crate::datagram::{ALLOCATOR, OutgoingDatagram, Room, SendOptions};
 use crate::error::QueueError;
 use crate::handle::UdpHandle;
 use crate::key::{Key, Local};
@@ -45,7 +45,7 @@ impl Sending<'_> {
             counters.mem_errors += 1;
             return Err(QueueError::Memory);
         }
-        let bytes = datagram.data.len() + OVERHEAD;
+        let bytes = datagram.data.len() + Leaving::OVERHEAD;
         socket.unsent += bytes;
         *held += bytes;
         out.push_back(Leaving { of: handle, datagram });
@@ -78,4 +78,10 @@ impl Sender<'_> {
 pub(crate) struct Leaving {
     pub(crate) of: UdpHandle,
     pub(crate) datagram: OutgoingDatagram,
+}
+
+impl Leaving {
+    /// Bytes that one counts in addition to its data: its place in a half-empty queue, and the
+    /// allocator's overhead.
+    pub(crate) const OVERHEAD: usize = 2 * size_of::<Self>() + ALLOCATOR;
 }

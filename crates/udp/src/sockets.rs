@@ -7,7 +7,7 @@ use whimbrel_base::{PortRange, ReservedPorts, Secrets, Slab};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Counters;
-use crate::datagram::{Arrived, OVERHEAD, OutgoingDatagram, Received, Room, SendOptions};
+use crate::datagram::{Arrived, OutgoingDatagram, Received, Room, SendOptions};
 use crate::error::{BindError, SocketError, Undelivered};
 use crate::error_queue::{DatagramError, ErrorQueue};
 use crate::handle::UdpHandle;
@@ -355,7 +355,7 @@ impl Sockets {
             1 if self.out.capacity() > KEPT => self.last_out(),
             _ => self.out.pop_front(),
         }?;
-        self.make_room(of, datagram.data.len() + OVERHEAD);
+        self.make_room(of, datagram.data.len() + Leaving::OVERHEAD);
         Some(datagram)
     }
 
@@ -520,7 +520,7 @@ impl Sockets {
                 Err(on) => next = on,
             }
         }
-        let out: usize = self.out.iter().map(|it| it.datagram.data.len() + OVERHEAD).sum();
+        let out: usize = self.out.iter().map(|it| it.datagram.data.len() + Leaving::OVERHEAD).sum();
         if received + out == self.held { Ok(()) } else { Err("what waits is not what is counted") }
     }
 
@@ -532,7 +532,7 @@ impl Sockets {
             ),
             (!socket.listed || self.news.contains(&index), "a socket has news and is in no list"),
             (
-                socket.received.held() >= socket.received.len() * OVERHEAD,
+                socket.received.held() >= socket.received.len() * Received::OVERHEAD,
                 "a socket holds more than it counts",
             ),
         ];

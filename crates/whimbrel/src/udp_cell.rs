@@ -164,7 +164,7 @@ impl UdpState {
             self.check()?;
             return Err(fault::would_block());
         };
-        self.unread -= received.data.len() + COST;
+        self.unread -= received.data.len() + Received::OVERHEAD;
         shrink(&mut self.outward);
         // At half only: a task that reads single datagrams would otherwise wake its shard for each.
         let returns = self.is_starved && self.unread <= CREDIT / 2;
@@ -290,7 +290,7 @@ impl UdpState {
                 break;
             }
             let Some(received) = shard.udp_recv(handle) else { break };
-            self.unread += received.data.len() + COST;
+            self.unread += received.data.len() + Received::OVERHEAD;
             self.outward.push_back(received);
         }
         if self.outward.len() > before {
@@ -302,14 +302,9 @@ impl UdpState {
 /// Limit of bytes in a cell, each way, exceeded by at most one datagram.
 const CREDIT: usize = 64 << 10;
 
-/// Bytes that a datagram counts in addition to its data: its place in a half-empty queue and the
-/// allocator's overhead.
-const COST: usize = 2 * LARGER + 32;
-const LARGER: usize = if size_of::<Received>() < size_of::<Departing>() {
-    size_of::<Departing>()
-} else {
-    size_of::<Received>()
-};
+/// Bytes that a datagram to be sent counts in addition to its data: its place in a half-empty queue and
+/// the allocator's overhead.
+const COST: usize = 2 * size_of::<Departing>() + 64;
 
 /// Shrinks an empty queue, so that bursts do not fill memory with the places of many sockets.
 fn shrink<T>(queue: &mut VecDeque<T>) {

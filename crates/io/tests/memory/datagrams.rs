@@ -21,6 +21,8 @@ const UNREAD: isize = 2 * ((208 << 10) + (64 << 10));
 const OTHERS: isize = (1 << 20) + 4_096 * 100 + 1_024 * 128 + (1 << 20);
 /// Bytes that the host may allocate for one packet in addition to its own: a queue that doubles.
 const STEP: isize = 256 << 10;
+/// Bytes of the chunks that a shard keeps for short datagrams.
+const SHARED: usize = 17 * (512 + 64);
 /// Bytes of the trees and lists that all senders share.
 const SLACK: isize = 64 << 10;
 
@@ -155,6 +157,35 @@ fn flood_of_datagrams_stays_within_socket_and_reply_bounds() {
             }
         }
         pour("a peer", 1, |_| datagram(family, 0, OPEN + 1, &[]));
+    }
+}
+
+/// Between two datagrams of a socket come four of another, which are read: none shares its chunk with a
+/// second one of its own.
+#[test]
+fn unread_short_datagrams_hold_no_more_than_they_count() {
+    for len in [0, 1, 48, 128] {
+        let base = held();
+        let mut host = Host::new();
+        let [unread, read] = host.sockets;
+        let fixed = held();
+        let packets = [(OPEN, len, 1), (OPEN + 1, 128, 4)]
+            .map(|(port, len, times)| (datagram(4, 0, port, &vec![7; len]), times));
+        while host.shard.udp().counters.rcvbuf_errors == 0 {
+            for (packet, times) in &packets {
+                for _ in 0..*times {
+                    host.shard.rx(Instant::ZERO, &[RxFrame::new(packet, SegMeta::SINGLE)]);
+                }
+            }
+            while host.shard.udp_recv(read).is_some() {}
+            while host.shard.poll_event().is_some() {}
+        }
+        let (waiting, counted) = (host.shard.udp().waiting(unread), host.shard.udp().held());
+        drop(packets);
+        let holds = (held() - fixed) as usize;
+        assert!(waiting > 200 && holds > waiting * 512, "{waiting} hold {holds} bytes");
+        assert!(holds <= counted + SHARED, "{waiting} of {len} hold {holds}, count {counted}");
+        host.end(base);
     }
 }
 

@@ -136,7 +136,7 @@ fn receive_buffer_bounds_the_queue_and_drops_are_counted() {
     let query = arrived(peer(1), to, &data);
     let taken = (0..100).filter(|_| sockets.deliver(&query, Room::Enough).is_ok()).count();
     // While less than the limit is in use, one more is accepted.
-    assert_eq!(taken, 4_096_usize.div_ceil(100 + OVERHEAD));
+    assert_eq!(taken, 4_096_usize.div_ceil(100 + Received::OVERHEAD));
     let counters = &sockets.counters;
     assert_eq!(counters.in_datagrams, taken as u64);
     assert_eq!(
@@ -161,7 +161,7 @@ fn a_datagram_pins_what_it_is_or_a_chunk_of_short_ones() {
     for (len, most) in [(1, 512), (ShortDatagrams::MOST, 512), (129, 129), (1_472, 1_472)] {
         let datagram = arrived(peer(1), to, &burst[..len]);
         sockets.deliver(&datagram, Room::Enough).unwrap();
-        assert_eq!(sockets.memory() - before, len + OVERHEAD);
+        assert_eq!(sockets.memory() - before, len + Received::OVERHEAD);
         // It is a copy: the borrowed bytes are not referred to.
         let received = sockets.recv(socket).unwrap();
         assert_eq!(received, Received::of(&datagram));
@@ -212,7 +212,7 @@ fn refused_socket_gets_event_once_half_its_buffer_is_free() {
     while queue(&mut sockets, socket, datagram(), Room::Enough).is_ok() {
         queued += 1;
     }
-    assert_eq!(queued, 4_096_usize.div_ceil(1_000 + OVERHEAD));
+    assert_eq!(queued, 4_096_usize.div_ceil(1_000 + Leaving::OVERHEAD));
     assert_eq!(sockets.counters.sndbuf_errors, 1);
     assert!(!sockets.is_writable(socket));
     let mut left = 0;
@@ -220,7 +220,7 @@ fn refused_socket_gets_event_once_half_its_buffer_is_free() {
         assert!(sockets.next_out().is_some(), "news before all has left");
         left += 1;
     }
-    assert!((queued - left) * (1_000 + OVERHEAD) <= 2_048 && sockets.is_writable(socket));
+    assert!((queued - left) * (1_000 + Leaving::OVERHEAD) <= 2_048 && sockets.is_writable(socket));
     assert_eq!(sockets.check_invariants(), Ok(()));
 }
 

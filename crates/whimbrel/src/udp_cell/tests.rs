@@ -15,11 +15,11 @@ fn small_datagram_burst_is_counted_and_freed_after_read() {
     let cell = UdpCell::new(SocketAddr::from(([10, 0, 0, 1], 53)));
     let mut state = cell.lock();
     while state.unread < CREDIT {
-        state.unread += 1 + COST;
+        state.unread += 1 + Received::OVERHEAD;
         state.outward.push_back(received(1));
     }
     let places = state.outward.capacity() * size_of::<Received>();
-    assert!(places <= CREDIT + COST, "{places} bytes of places");
+    assert!(places <= CREDIT + Received::OVERHEAD, "{places} bytes of places");
     while state.take_first().is_ok() {}
     assert_eq!((state.unread, state.outward.capacity()), (0, 0));
 }

@@ -446,7 +446,7 @@ fn what_arrives_faster_than_it_is_read_is_bounded_and_counted() {
         assert!(exchange(&mut hosts.server, Instant::ZERO, &packet).is_empty());
     }
     let taken = hosts.server.udp().waiting(server);
-    assert!((7..=10).contains(&taken), "{taken} of 20 wait");
+    assert!((5..=7).contains(&taken), "{taken} of 20 wait");
     let dropped = 20 - taken as u64;
     assert_eq!(hosts.server.udp().counters.rcvbuf_errors, dropped);
     assert_eq!(hosts.server.ip_counters().dropped(FrameDrop::UdpBuffer), dropped);
