@@ -120,16 +120,20 @@ impl Arguments {
             mss: self.mss,
             congestion,
             buffers,
-            max_pacing_rate: self.max_pacing_rate()?,
+            max_pacing_rate: self.max_pacing_rate(setup)?,
             ..ConnectOptions::default()
         })
     }
 
     /// The most bytes per second of each stream's TCP.
-    fn max_pacing_rate(&self) -> Result<Option<NonZeroU64>, Failure> {
+    fn max_pacing_rate(&self, setup: &StackSetup) -> Result<Option<NonZeroU64>, Failure> {
         let Some(bits) = self.fq_rate else { return Ok(None) };
         if bits < LEAST_PACING_RATE {
             let text = format!("{bits} bit/s: give at least 32k, two segments in a second");
+            return Err(Failure::usage("--fq-rate", text));
+        }
+        if setup.wire.is_kernel() && bits > MOST_PACING_RATE {
+            let text = format!("{bits} bit/s: give at most 34G over kernel:, or leave it out");
             return Err(Failure::usage("--fq-rate", text));
         }
         Ok(NonZeroU64::new((bits / 8.0).ceil() as u64))
@@ -181,5 +185,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const LARGEST_BUFFER: u32 = 1 << 31;
 /// Bits per second: less than two segments in a second are not kept.
 const LEAST_PACING_RATE: f64 = 32e3;
+/// Bits per second: kernels have no limit from 2^32 - 1 bytes per second on.
+const MOST_PACING_RATE: f64 = 34e9;
 /// The largest block, bytes: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;

@@ -275,7 +275,7 @@ fn marks_keep_line_full_and_queue_short_without_losses() {
 #[test]
 fn fq_rate_is_kept_by_either_side_and_by_the_kernel() {
     let line = "--clock virtual -w mem:rate=100M,delay=20ms";
-    let exact = "bitrate<19.5M||bitrate>20.2M";
+    let exact = "bitrate<19.8M||bitrate>20.2M";
     for (run, limits) in [
         (format!("bulk send -t 10 -O 1s {line}"), exact),
         (format!("bulk send -t 10 -O 1s {line} -C reno --peer iperf3"), exact),

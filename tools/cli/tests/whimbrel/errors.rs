@@ -82,6 +82,11 @@ fn other_usage_errors_exit_2_with_remedy() {
     assert_says(&whimbrel("bulk recv -b 1M"), 2, &["--bitrate"]);
     assert_says(&whimbrel("bulk recv --fq-rate 1M"), 2, &["--fq-rate", "limit its rate there"]);
     assert_says(&whimbrel("bulk send --fq-rate 8k"), 2, &["--fq-rate", "at least 32k"]);
+    assert_says(
+        &whimbrel("bulk send --fq-rate 35G -w kernel:"),
+        2,
+        &["--fq-rate", "35000000000 bit/s", "at most 34G"],
+    );
     assert_says(&whimbrel("serve -w pcap:x.pcapng"), 2, &["--wire", "addr="]);
     assert_says(&whimbrel("serve -w pcap:x,addr=10.9.0.2/24,speed=2"), 2, &["speed=max"]);
     assert_says(&whimbrel("serve -w pcap:/nowhere,addr=10.9.0.2/24"), 1, &["/nowhere", "No such"]);

@@ -180,6 +180,24 @@ fn whimbrel_runs_as_iperf3_client() {
     assert!(server.wait().success());
 }
 
+/// Unpaced, each is gigabits. Lack of processor time makes them slower, never faster.
+#[test]
+fn fq_rate_of_20m_is_kept_by_sender_with_iperf3_as_peer() {
+    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let limits = 1e6..20.4e6;
+    let serve = server(&net, "");
+    let told = document(&net, "iperf3 -J -t 3 -O 1 -R -c 10.9.0.2 --fq-rate 20M");
+    let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    assert!(limits.contains(&rate), "{rate}: {told:#}");
+    serve.stop();
+    // Of its server no more can be asked: it does not keep the rate that its own client asks for with -R either.
+    let _server = iperf3_server(&net, &[]);
+    let line = format!("bulk send 10.9.0.1 {TUN} -t 3 -O 1s --fq-rate 20M --json=iperf3");
+    let told = document(&net, &format!("{WHIMBREL} {line}"));
+    let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    assert!(limits.contains(&rate), "{rate}: {told:#}");
+}
+
 #[test]
 fn whimbrel_client_uses_its_own_server_on_kernel_sockets() {
     let Some(net) = Net::new() else { return };
