@@ -102,9 +102,9 @@ pub(crate) struct Arguments {
     #[arg(short = 'b', long, value_name = "RATE", value_parser = quantity::rate)]
     bitrate: Option<f64>,
     /// The most bits per second that the TCP of each stream sends, what it sends again included, for
-    /// example 45M, at least 32k: segments leave spread over time (SO_MAX_PACING_RATE). An iperf3 server
-    /// is asked for the same rate. With -b the application writes so much; with --fq-rate it writes what
-    /// the send buffer takes.
+    /// example 45M, at least 32k: segments leave spread over time (SO_MAX_PACING_RATE). A server of iperf3's
+    /// protocol is asked for the same rate, which iperf3 3.12 itself does not keep. With -b the application
+    /// writes so much; with --fq-rate it writes what the send buffer takes.
     #[arg(long, value_name = "RATE", value_parser = quantity::rate)]
     fq_rate: Option<f64>,
     /// Exclude this time at the start from the totals.
