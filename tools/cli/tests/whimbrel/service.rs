@@ -314,7 +314,10 @@ fn unit_has_no_fault_and_little_exposure() {
     let unit = unit.replace("/usr/local/bin/whimbrel", env!("CARGO_BIN_EXE_whimbrel"));
     fs::write(&path, &unit).unwrap();
     let verified = output(needs::command("systemd-analyze verify").arg(&path));
-    assert!(verified.status.success() && verified.stderr.is_empty(), "{verified:?}");
+    // It loads the machine's other units, too, and tells of their faults.
+    let told = String::from_utf8_lossy(&verified.stderr);
+    let of_ours = told.lines().any(|line| line.contains("whimbrel"));
+    assert!(verified.status.success() && !of_ours, "{verified:?}");
     let security = "systemd-analyze security --offline=true --threshold=30 --no-pager";
     succeed(needs::command(security).arg(&path));
     // Its command line is one of this program.
