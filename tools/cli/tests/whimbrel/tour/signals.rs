@@ -74,7 +74,8 @@ pub(super) const CASES: &[Case] = &[
     ends("load -z 9999s -q 500 -i 1s --json-stream -w mem:delay=20ms --clock virtual", Signal::INT),
     ends("load -z 60s -i 20ms --json-stream --pcap y,snap=64", Signal::INT).leaving(&["y"]),
     // It prints nothing before its end.
-    Case::works("serve -w kernel: -l 127.0.0.1:48080 --json").sent(Ready::Handling, Signal::INT),
+    // Below the ephemeral ports, of which another test's client may have any.
+    Case::works("serve -w kernel: -l 127.0.0.1:18080 --json").sent(Ready::Handling, Signal::INT),
     Case::fails("sim run --seeds 0..100000", &["interrupted", "the result needs all"])
         .sent(Ready::Handling, Signal::INT),
     Case::fails("sim run --seeds 0..99999 --json", &["interrupted"])
