@@ -26,11 +26,14 @@ impl Shard {
     /// Takes in frames that arrived, in the order of their arrival, and does what follows at once.
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
         self.set_now(now);
-        let mut rest = burst;
-        while !rest.is_empty() {
-            let (frames, behind) = rest.split_at(pass_len(rest));
+        let (mut frames, mut behind) =
+            if burst.len() <= PASS { (burst, &[][..]) } else { split_pass(burst) };
+        loop {
             self.rx_pass(frames);
-            rest = behind;
+            if behind.is_empty() {
+                return;
+            }
+            (frames, behind) = split_pass(behind);
         }
     }
 
@@ -377,14 +380,16 @@ impl Shard {
     }
 }
 
-/// Returns the number of frames at the start of a burst that a pass takes together. They are few, so that the record
-/// that a pass fetched for a segment is still in the cache when the segment is processed. Long ones follow each other
-/// into one pass, up to [`BURST`], because text that is in order is joined.
-fn pass_len(burst: &[RxFrame<'_>]) -> usize {
+/// Splits off the frames that a pass takes together. They are few, so that the record that a pass fetched for a segment is
+/// still in the cache when the segment is processed. Long ones follow each other into one pass, up to [`BURST`], because
+/// text that is in order is joined.
+// Out of line: most bursts are one pass.
+#[inline(never)]
+fn split_pass<'a, 'b>(burst: &'b [RxFrame<'a>]) -> (&'b [RxFrame<'a>], &'b [RxFrame<'a>]) {
     let most = burst.len().min(BURST);
     let behind = burst.iter().take(most).skip(PASS - 1);
-    let short = behind.take_while(|frame| frame.bytes.len() > LONG).count();
-    most.min(PASS + short)
+    let long = behind.take_while(|frame| frame.bytes.len() > LONG).count();
+    burst.split_at_checked(most.min(PASS + long)).unwrap_or((burst, &[]))
 }
 
 /// Frames of a pass that are short.
