@@ -180,16 +180,15 @@ fn judge_growths(program: &Path) -> Result<u32, Failure> {
 fn judge_operated(program: &Path) -> Result<u32, Failure> {
     let each = side_by_side(&OPERATED, |(name, _)| {
         let (instructions, said) = collect_of(program, &[name])?;
-        let connections = said.trim().parse::<u64>()?;
-        // To the nearest: what was asked before leaves a fraction.
-        Ok((instructions + connections / 2) / connections)
+        Ok(instructions as f64 / said.trim().parse::<f64>()?)
     })?;
     let [off, ..] = each.as_slice() else { return Err("nothing was counted".into()) };
     let mut dearer = 0;
     println!("{:<12}{:>14}{:>10}{:>14}", "operated", "a connection", "more", "at most");
     for ((name, most), now) in OPERATED.iter().zip(&each) {
-        let more = now.cast_signed() - off.cast_signed();
-        println!("{name:<12}{now:>14}{more:>10}{most:>14}");
+        // To the nearest, once they are subtracted: what was asked before leaves a fraction.
+        let more = (now - off).round() as i64;
+        println!("{name:<12}{now:>14.1}{more:>10}{most:>14}");
         dearer += u32::from(more > *most);
     }
     println!("{:<26}{:>14}{:>14}", "listing", "a slice", "at most");
