@@ -394,7 +394,7 @@ fn split_pass<'a, 'b>(burst: &'b [RxFrame<'a>]) -> (&'b [RxFrame<'a>], &'b [RxFr
 
 /// Frames of a pass that are short.
 const PASS: usize = 16;
-/// Bytes of a frame that text may be joined of.
+/// Bytes of a frame in plain IPv4 whose text is one byte too short to be joined.
 const LONG: usize = 552;
 
 /// True if a packet that was made whole, and so has no options or extension headers, is a datagram.

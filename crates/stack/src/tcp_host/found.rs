@@ -87,5 +87,5 @@ impl ReusedFlow {
     }
 }
 
-/// The frames of one pass.
+/// The most frames of one pass.
 pub(crate) const BURST: usize = 64;
