@@ -185,7 +185,8 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const LARGEST_BUFFER: u32 = 1 << 31;
 /// Bits per second: less than two segments in a second are not kept.
 const LEAST_PACING_RATE: f64 = 32e3;
-/// Bits per second: kernels have no limit from 2^32 - 1 bytes per second on.
+/// Bits per second over the kernel, whose SO_MAX_PACING_RATE is set in 32 bits of bytes per second: all ones are no
+/// limit.
 const MOST_PACING_RATE: f64 = 34e9;
 /// The largest block, bytes: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;
