@@ -64,6 +64,8 @@ fn each_request_is_a_combined_log_line() {
     let mut stream = TcpStream::connect(&at).unwrap();
     std::io::Write::write_all(&mut stream, b"NONSENSE\r\n\r\n").unwrap();
     await_that("five lines", || fs::read_to_string(&log).unwrap().lines().count() == 6);
+    // Otherwise the server would wait for it.
+    drop(stream);
     let (text, _) = end(serve);
     assert!(text.contains("log        5 lines, 0 lost"), "{text}");
     let written = fs::read_to_string(&log).unwrap();
