@@ -236,7 +236,7 @@ impl Churn {
 impl Wires {
     pub(crate) fn new() -> Self {
         let buffers = (0..BATCH).map(|_| Vec::with_capacity(usize::from(MTU))).collect();
-        Self { batch: TxBatch::new(BATCH), buffers, count: 0, lent: Vec::with_capacity(BATCH) }
+        Self { batch: TxBatch::new(TX_BATCH), buffers, count: 0, lent: Vec::with_capacity(BATCH) }
     }
 
     /// Takes what one host has to send to the other; returns how many frames that was.
@@ -248,17 +248,24 @@ impl Wires {
     /// Takes what a host has to send.
     pub(crate) fn take(&mut self, now: Instant, from: &mut Shard) {
         from.set_now(now);
-        from.tx(&mut self.batch);
-        let pending = self.batch.pending();
-        for (segment, buffer) in pending.iter().zip(&mut self.buffers) {
-            buffer.clear();
-            buffer.extend_from_slice(segment.header());
-            for slice in segment.payload.as_slice() {
-                buffer.extend_from_slice(slice);
+        self.count = 0;
+        for buffers in self.buffers.chunks_mut(TX_BATCH) {
+            from.tx(&mut self.batch);
+            let pending = self.batch.pending();
+            for (segment, buffer) in pending.iter().zip(buffers) {
+                buffer.clear();
+                buffer.extend_from_slice(segment.header());
+                for slice in segment.payload.as_slice() {
+                    buffer.extend_from_slice(slice);
+                }
+            }
+            let count = pending.len();
+            self.count += count;
+            self.batch.consume(count);
+            if count < TX_BATCH {
+                break;
             }
         }
-        self.count = pending.len();
-        self.batch.consume(self.count);
     }
 
     /// Gives to a host what was taken; returns how many frames that was.
@@ -322,6 +329,8 @@ pub(crate) fn address(host: u32) -> Address {
 pub(crate) const MOST_WAITING: u32 = 10_000_000;
 
 const BATCH: usize = 256;
+/// Segments that a host writes before they are copied, as in whimbrel-io's worker.
+const TX_BATCH: usize = 16;
 const MTU: u16 = 1_500;
 /// No connection is refused, however many come at once.
 const BACKLOG: u32 = 100_000_000;

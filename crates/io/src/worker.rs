@@ -420,10 +420,11 @@ impl<D: Device, P: Port> Worker<D, P> {
     }
 }
 
-/// Segments on their way to the device (730 bytes each): as many as one inward burst can cause.
-const BATCH: usize = 64;
+/// Segments on their way to the device (730 bytes each): few enough that those which the shard wrote are in L1 when the
+/// device reads them.
+const BATCH: usize = 16;
 /// Batches sent in one turn, before the next frames and commands.
-const TX_ROUNDS: usize = 4;
+const TX_ROUNDS: usize = 16;
 /// Timers that expire in one turn: 16,000 due at once delay a handshake by no more than these.
 const ADVANCE_BUDGET: usize = 256;
 /// Wait for memory: a shorter one only spins, a longer one adds to round trips.
