@@ -248,21 +248,20 @@ impl Wires {
     /// Takes what a host has to send.
     pub(crate) fn take(&mut self, now: Instant, from: &mut Shard) {
         from.set_now(now);
+        let mut free = self.buffers.iter_mut();
         self.count = 0;
-        for buffers in self.buffers.chunks_mut(TX_BATCH) {
+        loop {
             from.tx(&mut self.batch);
-            let pending = self.batch.pending();
-            for (segment, buffer) in pending.iter().zip(buffers) {
+            let count = self.batch.drain(|segment| {
+                let Some(buffer) = free.next() else { return };
                 buffer.clear();
                 buffer.extend_from_slice(segment.header());
                 for slice in segment.payload.as_slice() {
                     buffer.extend_from_slice(slice);
                 }
-            }
-            let count = pending.len();
+            });
             self.count += count;
-            self.batch.consume(count);
-            if count < TX_BATCH {
+            if count < TX_BATCH || self.count + TX_BATCH > BATCH {
                 break;
             }
         }

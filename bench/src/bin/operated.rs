@@ -368,7 +368,7 @@ impl Device for Wire {
 
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
         let mut line = self.outward.lock().expect("no thread panicked");
-        for segment in batch.pending() {
+        batch.drain(|segment| {
             let place = line.waiting;
             if place == line.buffers.len() {
                 line.buffers.push_back(Vec::with_capacity(1_500));
@@ -380,8 +380,7 @@ impl Device for Wire {
                 buffer.extend_from_slice(slice);
             }
             line.waiting += 1;
-        }
-        batch.consume(batch.pending().len());
+        });
         Ok(TxOutcome::Drained)
     }
 

@@ -141,12 +141,10 @@ impl Device for MemWire {
     }
 
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
-        let pending = batch.pending();
-        for segment in pending {
+        batch.drain(|segment| {
             self.counters.count_sent(segment);
             cut(segment, |packet| self.packets.push(packet));
-        }
-        batch.consume(pending.len());
+        });
         self.outward.push(self.clock.now(), self.packets.drain(..));
         Ok(TxOutcome::Drained)
     }

@@ -171,10 +171,8 @@ impl Device for PcapWire {
     }
 
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
-        let pending = batch.pending();
-        self.counters.tx_frames += pending.len() as u64;
-        self.counters.tx_bytes += pending.iter().map(|segment| segment.len() as u64).sum::<u64>();
-        batch.consume(pending.len());
+        self.counters.tx_frames +=
+            batch.drain(|segment| self.counters.tx_bytes += segment.len() as u64) as u64;
         Ok(TxOutcome::Drained)
     }
 

@@ -14,7 +14,8 @@ pub struct TxBatch {
 }
 
 impl TxBatch {
-    /// A batch of `places` segments (about 730 bytes each).
+    /// A batch of `places` segments (about 730 bytes each). Of 16, what [`Shard::tx`](crate::Shard::tx) wrote
+    /// is still in a first-level cache of 32 KiB when the device reads it.
     pub fn new(places: usize) -> Self {
         Self { places: (0..places).map(|_| TxSegment::new()).collect(), sent: 0, filled: 0 }
     }
@@ -34,6 +35,19 @@ impl TxBatch {
             self.sent = 0;
             self.filled = 0;
         }
+    }
+
+    /// Hands each pending segment to `send`, the oldest first, and empties the batch. Returns their number.
+    #[inline]
+    pub fn drain(&mut self, mut send: impl FnMut(&TxSegment)) -> usize {
+        let pending = self.places.get_mut(self.sent..self.filled).unwrap_or_default();
+        let count = pending.len();
+        for segment in pending {
+            send(segment);
+            segment.clear();
+        }
+        (self.sent, self.filled) = (0, 0);
+        count
     }
 
     /// True if every segment was sent.

@@ -39,11 +39,10 @@
 //!     let mut batch = TxBatch::new(16);
 //!     from.tx(&mut batch);
 //!     let mut packet = [0; 1_500];
-//!     for segment in batch.pending() {
+//!     batch.drain(|segment| {
 //!         let len = segment.copy_to(&mut packet).expect("no packet exceeds the MTU");
 //!         to.rx(now, &[RxFrame::new(&packet[..len], SegMeta::SINGLE)]);
-//!     }
-//!     batch.pending().len()
+//!     })
 //! }
 //!
 //! let (mut client, mut server) = (host(1), host(2));

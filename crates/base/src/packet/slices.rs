@@ -74,6 +74,10 @@ impl Slices {
     /// Removes all slices.
     #[inline]
     pub fn clear(&mut self) {
+        // Most segments have no text.
+        if self.len == 0 {
+            return;
+        }
         for item in self.items.iter_mut().take(usize::from(self.len)) {
             *item = Bytes::new();
         }

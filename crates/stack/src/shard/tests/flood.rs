@@ -154,8 +154,7 @@ fn exchange(shard: &mut Shard, now: Instant, packets: &[Vec<u8>]) -> Vec<Vec<u8>
         while shard.advance(now, 64) {}
         loop {
             let more = shard.tx(&mut batch);
-            sent.extend(batch.pending().iter().map(whimbrel_base::packet::TxSegment::to_vec));
-            batch.consume(batch.pending().len());
+            batch.drain(|segment| sent.push(segment.to_vec()));
             if !more {
                 break;
             }

@@ -204,11 +204,10 @@ impl Hosts {
                 let more = shard.tx(&mut batch);
                 let mtu =
                     usize::from(shard.net.ip.capabilities.mtu) + shard.net.ip.link_header_len();
-                for segment in batch.pending() {
+                batch.drain(|segment| {
                     assert!(segment.gso_size > 0 || segment.len() <= mtu, "beyond the MTU");
                     self.carry_packet(over_there, segment.to_vec());
-                }
-                batch.consume(batch.pending().len());
+                });
                 if !more {
                     break;
                 }

@@ -11,8 +11,7 @@ fn sent_at(shard: &mut Shard, millis: u64) -> usize {
     while shard.advance(Instant::from_millis(millis), 64) {}
     let mut batch = TxBatch::new(64);
     shard.tx(&mut batch);
-    let count = batch.pending().len();
-    batch.consume(count);
+    let count = batch.drain(|_| ());
     shard.check_invariants().expect("what must hold");
     count
 }

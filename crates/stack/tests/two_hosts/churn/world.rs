@@ -186,8 +186,7 @@ impl World {
             let mut packets = Vec::new();
             loop {
                 let more = self.hosts[side].tx(&mut self.batch);
-                packets.extend(self.batch.pending().iter().map(|segment| segment.to_vec()));
-                self.batch.consume(self.batch.pending().len());
+                self.batch.drain(|segment| packets.push(segment.to_vec()));
                 if !more {
                     break;
                 }

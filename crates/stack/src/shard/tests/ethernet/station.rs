@@ -107,8 +107,7 @@ impl Host {
         let mut frames = Vec::new();
         loop {
             let more = self.shard.tx(&mut batch);
-            frames.extend(batch.pending().iter().map(|segment| segment.to_vec()));
-            batch.consume(batch.pending().len());
+            batch.drain(|segment| frames.push(segment.to_vec()));
             if !more {
                 return frames;
             }
