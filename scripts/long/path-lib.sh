@@ -109,7 +109,8 @@ sender() { inside "$(client "$1")" chrt --fifo "$END_PRIORITY" "$program" "${@:2
 # capture NAME FILE: what passes the near end from now on, headers alone, until the course is closed.
 capture() {
     local name=$1 file=$2 turn
-    inside "$(client "$name")" dumpcap -q -i near -s "$CAPTURED_BYTES" -w "$file" 2>/dev/null &
+    # Not `inside`, a function, whose process would be told to end instead of the capture.
+    ip netns exec "$(client "$name")" dumpcap -q -i near -s "$CAPTURED_BYTES" -w "$file" 2>/dev/null &
     captures[$name]=$!
     for ((turn = 0; turn < 50; turn++)); do
         if [[ -s $file ]]; then return; fi
