@@ -122,7 +122,7 @@ impl PartRun {
         self.end(Batch { clients, servers })?;
         self.pass(Duration::from_secs(3));
         self.measure(Part::Expiry, |it| while it.server.advance(it.now, SIZE) {});
-        // All that its timers kept to be looked at later.
+        // As a driver does in each turn: otherwise the queue of its timers would grow with each round.
         self.client.advance(self.now, usize::MAX);
         let census = (self.server.census(), self.client.census());
         if (census.0.flows, census.1.flows) != (0, 0) {

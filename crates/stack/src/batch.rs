@@ -77,3 +77,6 @@ impl TxBatch {
         place.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;
