@@ -340,7 +340,8 @@ fn simulate(
     options: &[&str],
 ) -> Result<(Vec<u64>, String), Failure> {
     let valgrind = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        // Or a thread that waits for another keeps it from running for minutes.
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--fair-sched=try"])
         .arg("--toggle-collect=whimbrel_bench::counts::measured*")
         .arg("--toggle-collect=in_flight::measured*")
         .arg("--toggle-collect=operated::measured*")
