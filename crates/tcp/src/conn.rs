@@ -49,6 +49,8 @@ mod text;
 mod timers;
 mod transfer;
 
+use alloc::boxed::Box;
+
 use whimbrel_base::Tick;
 use whimbrel_wire::Address;
 use whimbrel_wire::tcp::SackBlock;
@@ -59,11 +61,12 @@ use crate::send::{RttEstimator, SendQueue, SendSequence};
 use crate::verdict::CloseReason;
 
 pub use attempt::Attempt;
-use cold::ColdOptions;
+use cold::ColdRecord;
 pub use context::{BufferPool, Context};
 pub use handshake::{ActiveOpen, FastSyn, FirstTrip, Handshake, SynOptions};
 pub use info_counts::TcpInfoCounts;
 pub use marks::EcnFeedback;
+use marks::MarkCounters;
 pub(crate) use marks::{INITIAL_CE_PACKETS, reported};
 pub use mtu_search::PathFinding;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
@@ -166,13 +169,18 @@ pub struct ConnStats {
     /// The measure of the receive buffer that the path needs.
     sizing: RightSizing,
     /// Settings of this connection only, and rare counts.
-    cold: ColdOptions,
+    cold: Option<Box<ColdRecord>>,
 }
 
 impl ConnStats {
+    /// The counters of accurate feedback, once such feedback was agreed upon.
+    fn marks_mut(&mut self) -> Option<&mut MarkCounters> {
+        self.cold.as_deref_mut()?.marks.as_mut()
+    }
+
     /// Its connection is gone, and what was set for it goes.
     pub(crate) fn retire(&mut self) {
-        self.cold = ColdOptions::default();
+        self.cold = None;
         self.sizing = RightSizing::default();
     }
 }

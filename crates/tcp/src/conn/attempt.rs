@@ -32,7 +32,7 @@ impl Connection {
             syns: tally.segs_out,
             lasted: Duration::from_millis(u64::from(millis)),
             challenges: tally.challenges,
-            soft_error: self.transfer.tcb.soft_error,
+            soft_error: self.soft_error(),
         }
     }
 }

@@ -27,7 +27,7 @@ impl Connection {
     /// The number of SYNs it took to open, as long as nothing else was sent again: then each counts as one.
     #[inline]
     pub fn syns_sent(&self) -> u32 {
-        self.transfer.tcb.stats.cold.syns_sent()
+        self.transfer.tcb.cold().syns_sent()
     }
 
     /// Bytes of it in the account of its shard.
@@ -57,13 +57,13 @@ impl Connection {
     /// True if it has options of its own, or state that few connections have.
     #[inline]
     pub fn has_cold_record(&self) -> bool {
-        !self.transfer.tcb.stats.cold.is_empty()
+        self.transfer.tcb.has_record
     }
 
     /// Returns the ACE field of acknowledgments (RFC 9768 3.2.2), 0 to 7, if both SYNs agreed upon accurate feedback.
     #[inline]
     pub fn ace(&self) -> Option<u8> {
-        self.transfer.tcb.stats.cold.marks().map(|marks| marks.ace())
+        self.transfer.tcb.cold().marks().map(|marks| marks.ace())
     }
 
     /// The SYN is to bring this. To be called before anything is sent.

@@ -54,13 +54,15 @@ impl Connection {
 
     /// The last soft error, if no new data was acknowledged since (RFC 1122 4.2.3.9: "TCP MUST NOT
     /// abort the connection, and it SHOULD make the information available to the application").
-    pub const fn soft_error(&self) -> Option<SoftError> {
-        self.transfer.tcb.soft_error
+    pub fn soft_error(&self) -> Option<SoftError> {
+        self.transfer.tcb.cold().record()?.soft_error
     }
 
     /// Takes the last soft error, which is then forgotten.
-    pub const fn take_soft_error(&mut self) -> Option<SoftError> {
-        self.transfer.tcb.soft_error.take()
+    pub fn take_soft_error(&mut self) -> Option<SoftError> {
+        let error = self.soft_error()?;
+        self.transfer.tcb.cold_mut().soft_error = None;
+        Some(error)
     }
 
     /// RFC 5927 5.2: in a synchronized state hard errors are treated as soft ones. A forger of
@@ -78,7 +80,7 @@ impl Connection {
             return self.note_soft_error(cx, error);
         }
         cx.counters.icmp_aborts += 1;
-        self.transfer.tcb.soft_error = Some(error);
+        self.transfer.tcb.cold_mut().soft_error = Some(error);
         self.end(cx, reason);
         IcmpVerdict::Closed(reason)
     }
@@ -103,7 +105,7 @@ impl Connection {
 
     fn note_soft_error(&mut self, cx: &mut Context, error: SoftError) -> IcmpVerdict {
         cx.counters.icmp_soft_errors += 1;
-        self.transfer.tcb.soft_error = Some(error);
+        self.transfer.tcb.cold_mut().soft_error = Some(error);
         IcmpVerdict::Noted
     }
 }

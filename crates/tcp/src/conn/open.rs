@@ -86,7 +86,7 @@ impl Connection {
                     receiver: Receiver::new(cx.tunables.recv_buffer, open.mss.get()),
                     signals: Signals::default(),
                     state,
-                    soft_error: None,
+                    has_record: false,
                     closed: None,
                 },
                 timers: Timers::default(),
@@ -171,7 +171,7 @@ impl Connection {
     fn on_syn_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> Step {
         self.transfer.establish();
         let delay = cx.tunables.handshake_ack_delay;
-        if delay.is_zero() || self.transfer.tcb.stats.cold.acks_at_once() {
+        if delay.is_zero() || self.transfer.tcb.cold().acks_at_once() {
             self.transfer.tcb.receiver.owe_ack();
         } else {
             self.transfer.timers.delay_ack(cx.now, delay);

@@ -130,7 +130,7 @@ impl SocketOverrides {
 impl Connection {
     /// Returns the marking of its packets.
     pub fn marking(&self, tunables: &Tunables) -> Marking {
-        match self.transfer.tcb.stats.cold.overrides() {
+        match self.transfer.tcb.cold().overrides() {
             Some(set) => set.marking(self.transfer.tcb.ends.remote.is_v4(), tunables),
             None => Marking::from_tunables(tunables),
         }

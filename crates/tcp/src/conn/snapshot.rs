@@ -181,7 +181,7 @@ impl Connection {
             backoff: sender.rtt().back_offs(),
             attempts: sender.attempts(),
             keep_alive_probes: self.transfer.keep_alive_probes,
-            soft_error: self.transfer.tcb.soft_error,
+            soft_error: self.soft_error(),
             unread: self.transfer.tcb.unread(),
             send_queued: self.transfer.tcb.send_queued(),
             unsent: sender.unsent(self.transfer.tcb.queue()),
@@ -191,19 +191,17 @@ impl Connection {
             unsent_most: self
                 .transfer
                 .tcb
-                .stats
-                .cold
+                .cold()
                 .unsent_low_water()
                 .or_else(|| self.transfer.tcb.sender.share()),
             pacing_rate: self.pacing_rate(tunables),
-            max_pacing_rate: self.transfer.tcb.stats.cold.max_pacing_rate(),
+            max_pacing_rate: self.transfer.tcb.cold().max_pacing_rate(),
             limit_held: self.transfer.tcb.stats.tally.limit_held(now),
             tally: self.transfer.tcb.stats.tally.until(now),
             info_counts: self
                 .transfer
                 .tcb
-                .stats
-                .cold
+                .cold()
                 .info_counts()
                 .until(&self.transfer.tcb.stats.tally, now),
         }
@@ -215,7 +213,7 @@ impl Connection {
         let own = tcb.queue().and_then(|queue| queue.cc.pacing_rate(window));
         let srtt = tcb.sender.rtt().srtt().map_or_else(Micros::default, Micros::from);
         let rate = own.or_else(|| tunables.pacing_ratios().rate(window, srtt));
-        match tcb.stats.cold.max_pacing_rate() {
+        match tcb.cold().max_pacing_rate() {
             Some(most) => Some(rate.map_or(most.get(), |rate| rate.min(most.get()))),
             None => rate,
         }

@@ -5,11 +5,11 @@
 
 use alloc::boxed::Box;
 use whimbrel_base::cold_path;
-use whimbrel_base::packet::SoftError;
 use whimbrel_wire::{WindowScale, WindowSize};
 
 use crate::Context;
 use crate::budget::Budget;
+use crate::conn::cold::{ColdRecord, ColdView};
 use crate::conn::ends::Ends;
 use crate::conn::{BufferPool, Buffers, ConnStats, Flags, Signals, State};
 use crate::recv::{Receiver, WindowBounds};
@@ -45,10 +45,26 @@ pub(super) struct Tcb {
     pub(super) receiver: Receiver,
     pub(super) signals: Signals,
     pub(super) state: State,
-    /// The last report of a router, unless data was acknowledged since.
-    pub(super) soft_error: Option<SoftError>,
+    /// True if `stats.cold` has a record, as few connections do. Each segment asks this, not the pointer.
+    pub(super) has_record: bool,
     /// Why it is over, once it is.
     pub(super) closed: Option<CloseReason>,
+}
+
+/// Settings of this connection only, and its rare counts.
+impl Tcb {
+    /// The record, if there is one.
+    #[inline]
+    pub(super) fn cold(&self) -> ColdView<'_> {
+        ColdView(if self.has_record { self.stats.cold.as_deref() } else { None })
+    }
+
+    /// The record, made if there is none.
+    #[cold]
+    pub(super) fn cold_mut(&mut self) -> &mut ColdRecord {
+        self.has_record = true;
+        self.stats.cold.get_or_insert_default()
+    }
 }
 
 impl Tcb {
@@ -72,14 +88,14 @@ impl Tcb {
     #[inline]
     pub(super) fn send_bounds(&self) -> SendBounds {
         let is_memory_limited = self.is_memory_limited();
-        SendBounds { is_memory_limited, unsent_low_water: self.stats.cold.unsent_low_water() }
+        SendBounds { is_memory_limited, unsent_low_water: self.cold().unsent_low_water() }
     }
 
     /// Bounds of the window other than the size of the receive buffer.
     #[inline]
     pub(super) fn window_bounds(&self) -> WindowBounds {
         let is_memory_limited = self.is_memory_limited();
-        let mut most = self.stats.cold.window_clamp();
+        let mut most = self.cold().window_clamp();
         if is_memory_limited {
             cold_path();
             most = most.min(self.memory_limited_window());
@@ -91,7 +107,7 @@ impl Tcb {
     pub(super) fn buffers(&mut self, cx: &mut Context) -> &mut Buffers {
         self.buffers.get_or_insert_with(|| {
             let mut buffers = cx.pool.take();
-            if let Some(most) = self.stats.cold.max_pacing_rate() {
+            if let Some(most) = ColdView(self.stats.cold.as_deref()).max_pacing_rate() {
                 buffers.send.pacer.set_most(Some(most));
             }
             buffers
@@ -168,7 +184,7 @@ impl Tcb {
 
     /// The most bytes that buffer and application let us announce at once.
     pub(super) fn recv_limit(&self) -> u32 {
-        self.receiver.limit(self.stats.cold.window_clamp())
+        self.receiver.limit(self.cold().window_clamp())
     }
 
     /// Window scaling was negotiated (only asked while opening).

@@ -153,7 +153,7 @@ impl Connection {
         }
         self.transfer.tcb.note_limit(cx);
         self.transfer.tcb.account_buffers(cx);
-        if !self.transfer.tcb.stats.cold.is_empty() {
+        if self.transfer.tcb.has_record {
             finding.path_found = self.transfer.take_path_finding();
         }
         finding.path_doubted = self.transfer.tcb.sender.is_due_after(cx.tunables.doubt_after);
@@ -170,7 +170,7 @@ impl Connection {
             TimerPurpose::Sender(SendTimer::Retransmission) => {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
-                    self.transfer.tcb.count_timeout(cx);
+                    self.transfer.count_timeout(cx);
                     finding.syn_repeated = self.transfer.tcb.state == State::SynSent;
                     finding.path_lowered = self.apply_pmtu_report(cx);
                     if finding.path_lowered.is_none() {

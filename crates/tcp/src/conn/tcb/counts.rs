@@ -1,6 +1,5 @@
 //! Counts of one connection that follow from several of its parts.
 
-use whimbrel_base::Tick;
 use whimbrel_recovery::cc::Phase;
 
 use crate::conn::Limit;
@@ -13,16 +12,7 @@ impl Tcb {
     pub(in crate::conn) fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
         self.stats.tally.last_ack_recv = cx.tick;
         if tells_of_duplicate(seg) {
-            self.stats.cold.count_duplicate();
-        }
-    }
-
-    /// The retransmission timer ran out. A sender without a window probes, and times out from
-    /// nothing.
-    pub(in crate::conn) fn count_timeout(&mut self, cx: &Context) {
-        if self.sender.seq().wnd.get() > 0 || self.sender.has_syn() {
-            let attempt = self.sender.attempts();
-            self.stats.cold.record_mut().info_counts.on_timeout(attempt, cx.tick);
+            self.cold_mut().count_duplicate();
         }
     }
 
@@ -30,18 +20,20 @@ impl Tcb {
     #[inline(never)]
     pub(in crate::conn) fn note_recovered(&mut self, cx: &Context) {
         let phase = self.buffers.as_deref().map(|buffers| buffers.send.recovery.phase());
-        if phase != Some(Phase::AfterTimeout) {
-            self.stats.cold.count_recovered(cx.tick);
+        if self.has_record && phase != Some(Phase::AfterTimeout) {
+            self.cold_mut().info_counts.on_recovered(cx.tick);
         }
     }
 
     /// Notes what keeps the sender from sending more, and for how long.
     #[inline]
     pub(in crate::conn) fn note_limit(&mut self, cx: &Context) {
-        let (limit, tally) = (self.judge_limit(), &mut self.stats.tally);
+        let (limit, tally) = (self.judge_limit(), &self.stats.tally);
         if limit != tally.limit() {
             if matches!(tally.limit(), Limit::Window | Limit::Buffer) {
-                self.count_narrow(cx.tick);
+                // A window or a buffer is the limit no more.
+                let (narrow, millis) = (tally.limit(), tally.limit_millis(cx.tick));
+                self.cold_mut().info_counts.on_limited(narrow, millis);
             }
             self.stats.tally.enter(limit, cx.tick);
         }
@@ -52,13 +44,6 @@ impl Tcb {
     #[inline(never)]
     pub(in crate::conn) fn note_held_back(&mut self, cx: &Context) {
         self.note_limit(cx);
-    }
-
-    /// A window or a buffer is the limit no more.
-    #[cold]
-    fn count_narrow(&mut self, now: Tick) {
-        let tally = self.stats.tally;
-        self.stats.cold.record_mut().info_counts.on_limited(tally.limit(), tally.limit_millis(now));
     }
 
     #[inline]

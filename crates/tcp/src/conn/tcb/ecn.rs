@@ -91,7 +91,7 @@ impl Tcb {
         }
         match () {
             () if self.flags.has(Flags::NO_ECT) => TcpFlags::NONE,
-            () if is_accurate => match self.stats.cold.marks_mut() {
+            () if is_accurate => match self.stats.marks_mut() {
                 Some(marks) if syn.is_ack() => TcpFlags::from_ace(reported(marks.opening)),
                 _ => TcpFlags::ACE,
             },
@@ -115,7 +115,7 @@ impl Tcb {
             AckPlace::New(numbers) => {
                 let segs = self.sender.in_segments(numbers);
                 cx.counters.delivered_ce += u64::from(segs);
-                self.stats.cold.count_delivered_ce(segs);
+                self.cold_mut().count_delivered_ce(segs);
             }
             AckPlace::Current => {}
             _ => return,
@@ -137,7 +137,7 @@ impl Tcb {
         }
         if self.flags.has(Flags::ACCURATE) {
             let is_ect = is_new && !self.flags.has(Flags::NO_ECT);
-            let ace = self.stats.cold.marks_mut().map_or(0, |marks| marks.take_ace(bytes == 0));
+            let ace = self.stats.marks_mut().map_or(0, |marks| marks.take_ace(bytes == 0));
             return EcnBits { flags: TcpFlags::from_ace(ace), is_ect, is_accurate: true };
         }
         // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends (whether they
@@ -159,7 +159,7 @@ impl Tcb {
     #[cold]
     fn negotiate_accurate_ecn(&mut self, seg: &RxSegment<'_>) {
         let (flags, ecn) = (seg.header.flags, seg.class.ecn());
-        if let Some(marks) = self.stats.cold.marks_mut() {
+        if let Some(marks) = self.stats.marks_mut() {
             // RFC 9768 3.1.5: it "MUST NOT switch into a different feedback mode to the one it first entered", and
             // "MUST feed back the IP-ECN field on the latest valid SYN or acceptable SYN/ACK to arrive."
             marks.opening = ecn;
@@ -177,7 +177,7 @@ impl Tcb {
                 // receives a SYN/ACK with (AE,CWR,ECE) = (0,0,0), it is still allowed to set ECT".
                 self.flags.clear(Flags::NO_ECT);
                 self.begin_accurate_ecn(ecn, Report::Ours);
-                if let Some(marks) = self.stats.cold.marks_mut() {
+                if let Some(marks) = self.stats.marks_mut() {
                     marks.count_text(seg);
                 }
                 self.judge_reported(reported);
@@ -191,7 +191,7 @@ impl Tcb {
     /// The peer's SYN or SYN-ACK, in this ECN field, is the first that agrees.
     fn begin_accurate_ecn(&mut self, opening: Ecn, report: Report) {
         self.flags.set(Flags::ACCURATE_ECN);
-        self.stats.cold.record_mut().marks = Some(MarkCounters::new(opening, report));
+        self.cold_mut().marks = Some(MarkCounters::new(opening, report));
     }
 
     /// The peer reports in which ECN field our SYN or SYN-ACK arrived, whose own was Not-ECT.

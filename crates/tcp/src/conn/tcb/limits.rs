@@ -30,7 +30,7 @@ impl Tcb {
 
     /// The time for which the peer may be silent, if that is limited by time for this connection.
     pub(in crate::conn) fn patience(&self, tunables: &Tunables) -> Option<Duration> {
-        let own = self.stats.cold.overrides().and_then(|set| set.user_timeout);
+        let own = self.cold().overrides().and_then(|set| set.user_timeout);
         own.or(self.connect_timeout(tunables))
     }
 
@@ -38,7 +38,7 @@ impl Tcb {
     /// looked at with the second.
     pub(in crate::conn) fn limits_first_syn(&self, tunables: &Tunables) -> bool {
         self.connect_timeout(tunables).is_some()
-            && self.stats.cold.overrides().is_none_or(|set| set.user_timeout.is_none())
+            && self.cold().overrides().is_none_or(|set| set.user_timeout.is_none())
     }
 
     fn connect_timeout(&self, tunables: &Tunables) -> Option<Duration> {

@@ -12,7 +12,7 @@ impl Tcb {
     /// sent or set.
     pub(in crate::conn) fn take_metrics(&mut self, cx: &Context, metrics: &RouteMetrics) {
         let before = self.recv_range(&cx.tunables);
-        self.stats.cold.record_mut().metrics = *metrics;
+        self.cold_mut().metrics = *metrics;
         if let Some(advmss) = metrics.advmss {
             self.receiver.limit_mss(advmss.max(cx.tunables.least_mss));
         }
@@ -30,7 +30,7 @@ impl Tcb {
     /// Takes the route's metrics of the congestion window, once segments have their size.
     #[inline]
     pub(in crate::conn) fn apply_window_metrics(&mut self) {
-        if !self.stats.cold.is_empty() {
+        if self.has_record {
             self.apply_known_window();
         }
     }
@@ -38,7 +38,7 @@ impl Tcb {
     /// Takes the congestion window that is known of the route, if one is.
     #[inline(never)]
     fn apply_known_window(&mut self) {
-        let Some(apart) = self.stats.cold.record() else { return };
+        let Some(apart) = self.cold().record() else { return };
         let (initcwnd, ssthresh) = (apart.metrics.initcwnd, apart.metrics.ssthresh);
         self.sender.begin_window(initcwnd.unwrap_or(0), ssthresh);
     }

@@ -8,8 +8,8 @@ impl Tcb {
     /// The number of bytes may wait to be acknowledged. What is there beyond a lesser size stays.
     pub(in crate::conn) fn set_send_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         let size = size.into();
-        if self.stats.cold.asked_sizes().0 != size {
-            self.stats.cold.record_mut().send_size = size;
+        if self.cold().asked_sizes().0 != size {
+            self.cold_mut().send_size = size;
             self.update_send_size(cx);
             self.tell_room(cx);
         }

@@ -15,7 +15,7 @@ impl Tcb {
     /// The route's metric of the receive buffer, bytes; 0: none.
     pub(in crate::conn) fn recv_pipe(&self, tunables: &Tunables) -> u32 {
         let mss = self.receiver.advertised_mss();
-        self.stats.cold.record().map_or(0, |apart| tunables.recv_pipe(&apart.metrics, mss))
+        self.cold().record().map_or(0, |apart| tunables.recv_pipe(&apart.metrics, mss))
     }
 
     /// A receive buffer of `bytes`, rounded up to whole segments if that is the rule, and it holds
@@ -32,7 +32,7 @@ impl Tcb {
 
     /// The sizes that the receive buffer may have.
     pub(in crate::conn) fn recv_range(&self, tunables: &Tunables) -> SizeRange {
-        match self.stats.cold.record() {
+        match self.cold().record() {
             Some(apart) => apart.recv_size.recv_range(self.recv_pipe(tunables), tunables),
             None => BufferSize::Auto.recv_range(0, tunables),
         }
@@ -42,7 +42,7 @@ impl Tcb {
     /// the floor, or what the path takes if that is less. One of an exact size has that.
     #[inline]
     fn send_range(&self, cx: &Context) -> SizeRange {
-        let range = match self.stats.cold.record() {
+        let range = match self.cold().record() {
             Some(apart) => {
                 let pipe = apart.metrics.sendpipe.unwrap_or(0);
                 apart.send_size.send_range(pipe, &cx.tunables)
@@ -79,9 +79,9 @@ impl Tcb {
     /// is taken unrounded.
     pub(in crate::conn) fn set_recv_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         let size = size.into();
-        if self.stats.cold.asked_sizes().1 != size {
+        if self.cold().asked_sizes().1 != size {
             let before = self.recv_range(&cx.tunables);
-            self.stats.cold.record_mut().recv_size = size;
+            self.cold_mut().recv_size = size;
             self.update_recv_size(cx, before);
         }
     }
@@ -106,16 +106,15 @@ impl Tcb {
     pub(in crate::conn) fn offer_scale(&mut self, cx: &Context) {
         if self.is_before_syn() {
             let most =
-                self.stats.cold.asked_sizes().1.scale_limit(&cx.tunables).max(self.receiver.size());
-            self.receiver
-                .set_scale(recv_scale(&cx.tunables, most.min(self.stats.cold.window_clamp())));
+                self.cold().asked_sizes().1.scale_limit(&cx.tunables).max(self.receiver.size());
+            self.receiver.set_scale(recv_scale(&cx.tunables, most.min(self.cold().window_clamp())));
         }
     }
 
     /// The path brings more than the buffer lets it.
     pub(in crate::conn) fn grow(&mut self, cx: &mut Context, needed: u32) {
         let range = self.recv_range(&cx.tunables);
-        let most = range.most.min(self.stats.cold.window_clamp()).min(1 << 30);
+        let most = range.most.min(self.cold().window_clamp()).min(1 << 30);
         let size = self.in_full_segments(needed.min(most), &cx.tunables);
         if size <= self.receiver.size() {
             return;

@@ -79,7 +79,7 @@ fn overtaking_segments_count_each_and_their_connection_once() {
         }
         let counters = &pair.client.cx.counters;
         assert_eq!((counters.sack_reorder, counters.retrans_segs), (1, 0));
-        assert_eq!(pair.client.connection.transfer.tcb.stats.cold.info_counts().reorderings, turn);
+        assert_eq!(pair.client.connection.transfer.tcb.cold().info_counts().reorderings, turn);
     }
 }
 

@@ -108,7 +108,7 @@ fn full_segments_return_soon_after_an_outage() {
         let news = transfer(&mut pair, &pattern(100_000));
         assert_eq!((mss(&pair), news), (1_448, Some(PathFinding::Wide)), "{sack}");
         assert_eq!(counts(&pair.client.cx).1, 0);
-        assert!(pair.client.connection.transfer.tcb.stats.cold.mtu_search().is_none());
+        assert!(pair.client.connection.transfer.tcb.cold().mtu_search().is_none());
     }
 }
 

@@ -39,7 +39,7 @@ fn use_up(pair: &mut Pair, hundredths: u64) {
 }
 
 fn limited(connection: &Connection, limit: Limit) -> Duration {
-    Duration::from_millis(connection.transfer.tcb.stats.cold.info_counts().limited(limit).into())
+    Duration::from_millis(connection.transfer.tcb.cold().info_counts().limited(limit).into())
 }
 
 #[test]

@@ -25,7 +25,8 @@ impl Transfer {
         } else {
             self.on_telling_ack(cx, seg, numbers)
         };
-        if !self.tcb.stats.cold.is_empty() {
+        if self.tcb.has_record {
+            self.tcb.cold_mut().soft_error = None;
             self.tcb.note_recovered(cx);
             self.follow_mtu_search(cx);
         }
@@ -50,7 +51,7 @@ impl Transfer {
     fn on_telling_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
         let (acked, delivered) = self.acknowledge(cx, seg, numbers, Losses::Possible);
         self.tell_sender(cx, seg, Some((acked, delivered)), false);
-        if !self.tcb.stats.cold.is_empty() {
+        if self.tcb.has_record {
             self.judge_suspicion(cx, &delivered);
         }
         acked.fin
@@ -85,7 +86,6 @@ impl Transfer {
         if self.tcb.sender.take_window(seg) && self.tcb.sender.is_persisting() {
             self.on_stalled_window(cx);
         }
-        self.tcb.soft_error = None;
         (acked, delivered)
     }
 
@@ -150,7 +150,7 @@ impl Transfer {
         };
         let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         if self.tcb.sender.on_ack(cx, &arrival, queue) == Order::Reversed {
-            self.tcb.stats.cold.count_reordering();
+            self.tcb.cold_mut().count_reordering();
         }
     }
 

@@ -45,7 +45,7 @@ impl Transfer {
     fn heard_while_watched(&mut self, cx: &Context) {
         if self.tcb.may_be_probed() {
             self.keep_alive_probes = 0;
-            self.timers.life = cx.now + self.tcb.stats.cold.keepalive_time(&cx.tunables);
+            self.timers.life = cx.now + self.tcb.cold().keepalive_time(&cx.tunables);
         }
     }
 
@@ -53,7 +53,7 @@ impl Transfer {
     pub(in crate::conn) fn start_keep_alive(&mut self, cx: &Context) {
         self.tcb.flags.set(Flags::KEEP_ALIVE);
         if self.tcb.may_be_probed() {
-            self.timers.life = cx.now + self.tcb.stats.cold.keepalive_time(&cx.tunables);
+            self.timers.life = cx.now + self.tcb.cold().keepalive_time(&cx.tunables);
         }
     }
 
@@ -61,9 +61,9 @@ impl Transfer {
     #[inline(never)]
     pub(in crate::conn) fn start_fin_wait_2(&mut self, cx: &Context) {
         if self.tcb.flags.has(Flags::ORPHAN) {
-            self.timers.life = cx.now + self.tcb.stats.cold.fin_timeout(&cx.tunables);
+            self.timers.life = cx.now + self.tcb.cold().fin_timeout(&cx.tunables);
         } else if self.tcb.flags.has(Flags::KEEP_ALIVE) {
-            self.timers.life = cx.now + self.tcb.stats.cold.keepalive_time(&cx.tunables);
+            self.timers.life = cx.now + self.tcb.cold().keepalive_time(&cx.tunables);
         }
     }
 
@@ -72,12 +72,12 @@ impl Transfer {
     pub(in crate::conn) fn probe_liveness(&mut self, cx: &mut Context) -> bool {
         if self.rto_is_armed() {
             // Retransmission or window probing is already asking.
-            self.timers.life = cx.now + self.tcb.stats.cold.keepalive_time(&cx.tunables);
+            self.timers.life = cx.now + self.tcb.cold().keepalive_time(&cx.tunables);
             return false;
         }
         let is_gone = match self.tcb.patience(&cx.tunables) {
             Some(limit) => self.keep_alive_probes > 0 && self.silence(cx) >= limit,
-            None => self.keep_alive_probes >= self.tcb.stats.cold.keepalive_probes(&cx.tunables),
+            None => self.keep_alive_probes >= self.tcb.cold().keepalive_probes(&cx.tunables),
         };
         if is_gone {
             return true;
@@ -85,7 +85,7 @@ impl Transfer {
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
         self.tcb.sender.set_keep_alive(true);
         cx.counters.keep_alives += 1;
-        self.timers.life = cx.now + self.tcb.stats.cold.keepalive_interval(&cx.tunables);
+        self.timers.life = cx.now + self.tcb.cold().keepalive_interval(&cx.tunables);
         false
     }
 
@@ -101,7 +101,7 @@ impl Transfer {
         let is_watched = self.tcb.flags.has(Flags::KEEP_ALIVE) && self.tcb.may_be_probed();
         if is_watched && self.keep_alive_probes == 0 {
             let left =
-                self.tcb.stats.cold.keepalive_time(&cx.tunables).saturating_sub(self.silence(cx));
+                self.tcb.cold().keepalive_time(&cx.tunables).saturating_sub(self.silence(cx));
             self.timers.life = cx.now + left;
         }
     }

@@ -45,7 +45,7 @@ impl Transfer {
         if smaller >= mss || first.end - first.start <= u64::from(smaller) {
             return;
         }
-        let record = self.tcb.stats.cold.record_mut();
+        let record = self.tcb.cold_mut();
         record.mtu_search.get_or_insert(MtuSearch::new(mss, cx.now)).on_suspicion(mss, cx.now);
         self.tcb.sender.set_mss(smaller);
         cx.counters.path_mtu_suspected += 1;
@@ -72,8 +72,7 @@ impl Transfer {
     /// ones: it was slow, or stood still.
     #[cold]
     pub(in crate::conn) fn judge_suspicion(&mut self, cx: &mut Context, delivered: &Delivered) {
-        let (Some(mut search), Some((sent, end))) =
-            (self.tcb.stats.cold.mtu_search(), delivered.once)
+        let (Some(mut search), Some((sent, end))) = (self.tcb.cold().mtu_search(), delivered.once)
         else {
             return;
         };
@@ -82,7 +81,7 @@ impl Transfer {
         if size > self.tcb.sender.mss() && search.refutes(sent, size) {
             cx.counters.path_mtu_refuted += 1;
             self.tcb.sender.set_mss(size);
-            self.tcb.stats.cold.set_mtu_search(Some(search));
+            self.tcb.cold_mut().mtu_search = Some(search);
         }
     }
 
@@ -91,7 +90,7 @@ impl Transfer {
     pub(in crate::conn) fn begin_mtu_search(&mut self, cx: &mut Context) {
         let (mss, base) = (self.tcb.sender.mss(), base_mss(&self.tcb, &cx.tunables));
         if base < mss {
-            self.tcb.stats.cold.record_mut().mtu_search = Some(MtuSearch::new(mss, cx.now));
+            self.tcb.cold_mut().mtu_search = Some(MtuSearch::new(mss, cx.now));
             self.tcb.sender.set_mss(base);
             self.follow_mtu_search(cx);
         }
@@ -100,7 +99,7 @@ impl Transfer {
     /// Something was acknowledged, judged lost or written: a probe may have its outcome, or the next may leave.
     #[inline(never)]
     pub(in crate::conn) fn follow_mtu_search(&mut self, cx: &mut Context) {
-        let Some(mut search) = self.tcb.stats.cold.mtu_search() else { return };
+        let Some(mut search) = self.tcb.cold().mtu_search() else { return };
         if search.is_out()
             && let Some(outcome) = take_outcome(self.tcb.buffers.as_deref_mut())
         {
@@ -118,7 +117,7 @@ impl Transfer {
         let size = search.poll_size(&self.search_view(cx));
         let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         plan_mtu_probe(&mut self.tcb.sender, size.unwrap_or(0), queue);
-        self.tcb.stats.cold.set_mtu_search(Some(search));
+        self.tcb.cold_mut().mtu_search = Some(search);
     }
 
     /// News are passed on as a deadline runs out, and where none is probed for, that is now.
@@ -132,35 +131,35 @@ impl Transfer {
     #[cold]
     pub(in crate::conn) fn on_mtu_probe_made(&mut self, bytes: u32) {
         let size = bytes.min(u32::from(u16::MAX)) as u16;
-        if let Some(mut search) = self.tcb.stats.cold.mtu_search() {
+        if let Some(mut search) = self.tcb.cold().mtu_search() {
             search.on_sent(size);
-            self.tcb.stats.cold.set_mtu_search(Some(search));
+            self.tcb.cold_mut().mtu_search = Some(search);
         }
     }
 
     /// A router reports that the path carries segments of `mss` bytes, no more.
     pub(in crate::conn) fn note_reported_mss(&mut self, cx: &Context, mss: u16) {
-        if let Some(mut search) = self.tcb.stats.cold.mtu_search() {
+        if let Some(mut search) = self.tcb.cold().mtu_search() {
             search.on_report(mss, &self.search_view(cx));
-            self.tcb.stats.cold.set_mtu_search(Some(search));
+            self.tcb.cold_mut().mtu_search = Some(search);
         }
     }
 
     /// The link carries segments of `mss` bytes, no more.
     pub(in crate::conn) fn limit_mtu_search(&mut self, mss: u16) {
-        if let Some(mut search) = self.tcb.stats.cold.mtu_search() {
+        if let Some(mut search) = self.tcb.cold().mtu_search() {
             search.limit(mss);
-            self.tcb.stats.cold.set_mtu_search(Some(search));
+            self.tcb.cold_mut().mtu_search = Some(search);
         }
     }
 
     /// Takes what probes found of the path since this was called last.
     #[cold]
     pub(in crate::conn) fn take_path_finding(&mut self) -> Option<PathFinding> {
-        let mut search = self.tcb.stats.cold.mtu_search()?;
+        let mut search = self.tcb.cold().mtu_search()?;
         let news = search.take_news();
         let is_over = search.is_over(self.tcb.sender.mss());
-        self.tcb.stats.cold.set_mtu_search((!is_over).then_some(search));
+        self.tcb.cold_mut().mtu_search = (!is_over).then_some(search);
         news
     }
 

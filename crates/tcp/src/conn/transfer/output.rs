@@ -22,9 +22,7 @@ impl Transfer {
     /// True if nothing is set apart, queued or held, so that of a SYN nothing is to be noted but that it
     /// left.
     pub(in crate::conn) fn is_bare(&self) -> bool {
-        self.tcb.buffers.is_none()
-            && self.tcb.stats.cold.is_empty()
-            && self.tcb.stats.tally.is_unlimited()
+        self.tcb.buffers.is_none() && !self.tcb.has_record && self.tcb.stats.tally.is_unlimited()
     }
 
     /// Notes that a SYN was made of a connection with something queued, held or set apart.
@@ -39,9 +37,7 @@ impl Transfer {
         let segs = segments(slices.bytes(), gso_size);
         cx.counters.out_segs += segs;
         self.tcb.stats.tally.on_sent(slices.bytes(), segs, cx.tick);
-        if self.tcb.sender.is_send_share_limited()
-            || self.tcb.stats.cold.unsent_low_water().is_some()
-        {
+        if self.tcb.sender.is_send_share_limited() || self.tcb.cold().unsent_low_water().is_some() {
             self.tcb.tell_room(cx);
         }
         self.tcb.note_limit(cx);
@@ -79,7 +75,7 @@ impl Transfer {
             cold_path();
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
-            self.tcb.stats.cold.count_sent_again(0, 1);
+            self.tcb.cold_mut().count_sent_again(0, 1);
         }
         self.arm_for_syn(cx);
         outgoing
@@ -100,7 +96,7 @@ impl Transfer {
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
-                self.tcb.stats.cold.count_sent_again(again.min(slices.bytes()), segs);
+                self.tcb.cold_mut().count_sent_again(again.min(slices.bytes()), segs);
                 if head.seq == self.tcb.sender.seq().una {
                     self.restart_retransmission(cx);
                 }

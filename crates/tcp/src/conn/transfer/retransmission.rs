@@ -160,7 +160,7 @@ impl Transfer {
         let is_first = self.timers.sender == Instant::NEVER
             && self.tcb.sender.attempts() == 0
             && self.is_quiet()
-            && self.tcb.stats.cold.is_empty()
+            && !self.tcb.has_record
             && !self.tcb.sender.is_persisting()
             && !self.tcb.sender.has_syn();
         if !is_first {
@@ -227,7 +227,7 @@ impl Transfer {
     fn retransmission_due(&self, cx: &Context) -> Instant {
         let opening = matches!(self.tcb.state, State::SynSent | State::SynReceived);
         let limited = self.tcb.sender.attempts() > 0 && !cx.tunables.user_timeout.is_zero();
-        if opening || limited || self.tcb.stats.cold.overrides().is_some() {
+        if opening || limited || self.tcb.cold().overrides().is_some() {
             return cx.now + self.retransmission_wait(cx);
         }
         self.tcb.sender.rtt().due(cx.now, &cx.tunables)

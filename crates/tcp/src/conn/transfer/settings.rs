@@ -16,9 +16,9 @@ impl Transfer {
     /// Takes all of `options`; the MSS only if our SYN is not out yet.
     pub(in crate::conn) fn set_options(&mut self, cx: &mut Context, options: &SocketOptions) {
         let overrides = &options.overrides;
-        let idle = self.tcb.stats.cold.keepalive_time(&cx.tunables);
-        if self.tcb.stats.cold.overrides().copied().unwrap_or_default() != *overrides {
-            self.tcb.stats.cold.record_mut().overrides = *overrides;
+        let idle = self.tcb.cold().keepalive_time(&cx.tunables);
+        if self.tcb.cold().overrides().copied().unwrap_or_default() != *overrides {
+            self.tcb.cold_mut().overrides = *overrides;
             if let Some(buffers) = self.tcb.buffers.as_deref_mut()
                 && buffers.send.pacer.most() != overrides.max_pacing_rate
             {
@@ -37,11 +37,11 @@ impl Transfer {
         self.tcb.offer_scale(cx);
         if options.keep_alive != self.tcb.keep_alive() {
             self.set_keep_alive(cx, options.keep_alive);
-        } else if idle != self.tcb.stats.cold.keepalive_time(&cx.tunables) {
+        } else if idle != self.tcb.cold().keepalive_time(&cx.tunables) {
             self.restart_keep_alive(cx);
         }
         self.set_cork(cx, options.cork);
-        if self.tcb.stats.cold.acks_at_once() && self.timers.delays_ack() {
+        if self.tcb.cold().acks_at_once() && self.timers.delays_ack() {
             self.tcb.receiver.owe_ack();
         }
     }

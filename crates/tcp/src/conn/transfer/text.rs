@@ -69,7 +69,7 @@ impl Transfer {
         // acknowledged at once too, so that the sender learns how much did.
         let clipped = text.skip + text.take < seg.payload.len();
         let (every, delay) = (u16::from(cx.tunables.ack_every), cx.tunables.delayed_ack);
-        let at_once = self.tcb.stats.cold.acks_at_once() || delay.is_zero();
+        let at_once = self.tcb.cold().acks_at_once() || delay.is_zero();
         if had_held || clipped || unacked >= every || at_once {
             self.tcb.receiver.owe_ack();
         } else {

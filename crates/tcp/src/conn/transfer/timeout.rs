@@ -7,6 +7,15 @@ use crate::conn::{Flags, State};
 use crate::{Context, Tunables};
 
 impl Transfer {
+    /// Counts that the retransmission timer ran out. A sender without a window probes, and times out from nothing.
+    pub(in crate::conn) fn count_timeout(&mut self, cx: &Context) {
+        let sender = &self.tcb.sender;
+        if sender.seq().wnd.get() > 0 || sender.has_syn() {
+            let attempt = sender.attempts();
+            self.tcb.cold_mut().info_counts.on_timeout(attempt, cx.tick);
+        }
+    }
+
     /// RFC 9293 3.8.3's R2: a number of attempts, or the time that the application set instead
     /// (RFC 5482 3). The first time-out never ends a connection that is there.
     pub(in crate::conn) fn gives_up(&self, cx: &Context) -> bool {
@@ -49,14 +58,14 @@ impl Transfer {
     fn attempt_limit(&self, cx: &Context) -> u8 {
         match self.tcb.state {
             State::SynReceived if self.tcb.is_early() => {
-                self.tcb.stats.cold.synack_retries(&cx.tunables)
+                self.tcb.cold().synack_retries(&cx.tunables)
             }
-            State::SynSent | State::SynReceived => self.tcb.stats.cold.syn_retries(&cx.tunables),
+            State::SynSent | State::SynReceived => self.tcb.cold().syn_retries(&cx.tunables),
             // RFC 9293 3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments
             // in response to the probe segments, the sending TCP peer MUST allow the connection to
             // stay open (MUST-37)": `attempts` is reset by every answer.
             _ if self.tcb.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
-            _ => self.tcb.stats.cold.retries(&cx.tunables),
+            _ => self.tcb.cold().retries(&cx.tunables),
         }
     }
 
