@@ -340,7 +340,7 @@ fn simulate(
     options: &[&str],
 ) -> Result<(Vec<u64>, String), Failure> {
     let valgrind = Command::new("valgrind")
-        // Or a thread that waits for another keeps it from running for minutes.
+        // Otherwise a thread that polls keeps the one that it waits for from running, for minutes.
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--fair-sched=try"])
         .arg("--toggle-collect=whimbrel_bench::counts::measured*")
         .arg("--toggle-collect=in_flight::measured*")

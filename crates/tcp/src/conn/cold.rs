@@ -28,7 +28,6 @@ pub(super) struct ColdRecord {
     pub(super) soft_error: Option<SoftError>,
 }
 
-/// Rare counts.
 impl ColdRecord {
     /// `segs` segments left again with `bytes` bytes of text.
     #[cold]

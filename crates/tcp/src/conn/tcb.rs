@@ -107,6 +107,7 @@ impl Tcb {
     pub(super) fn buffers(&mut self, cx: &mut Context) -> &mut Buffers {
         self.buffers.get_or_insert_with(|| {
             let mut buffers = cx.pool.take();
+            // Not by `cold`, which would borrow the buffers, too.
             if let Some(most) = ColdView(self.stats.cold.as_deref()).max_pacing_rate() {
                 buffers.send.pacer.set_most(Some(most));
             }

@@ -11,7 +11,7 @@ use crate::running::{Running, Signal, await_handler, await_that, fail, succeed, 
 use crate::schema::checked;
 use crate::scratch::scratch;
 
-fn whimbrel(words: &str) -> Command {
+pub(crate) fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(words.split_whitespace());
     command
@@ -25,7 +25,7 @@ fn captured(words: &str, name: &str) -> std::path::PathBuf {
 }
 
 /// The first capture of the document.
-fn explained(words: &str, file: &Path) -> Value {
+pub(crate) fn explained(words: &str, file: &Path) -> Value {
     let text = succeed(&mut whimbrel(&format!("explain --json {words} {}", file.display())));
     let document: Value = checked(&text);
     assert_eq!(document["schema"], "whimbrel.explain/1");
@@ -142,39 +142,6 @@ fn gzip_cut_files_and_others_are_told_apart() {
     assert!(error.contains("is it a capture"), "{error}");
     fs::remove_file(file).unwrap();
     fs::remove_file(gz).unwrap();
-}
-
-/// Reports of users, as the lab repeats them: a connection of each.
-#[test]
-fn refused_ports_of_the_lab_are_explained_and_whimbrel_has_none() {
-    let folder = scratch("explain-lab");
-    for words in [
-        "unikraft-nginx --profile lwip-2.1",
-        // Enough to use all ports twice.
-        "unikraft-nginx --profile whimbrel --vary lasts=10s --vary runs=2 --vary service-rate=20000",
-        "illumos-1125ms --profile illumos-2011,whimbrel --vary rate=500",
-    ] {
-        let line = format!("lab run {words} --no-tui --pcap-dir {}", folder.display());
-        // The verdict is of the case, not of this test.
-        crate::running::output(&mut whimbrel(&line));
-    }
-    let (mut refused, mut fine) = (0, 0);
-    for entry in fs::read_dir(&folder).unwrap() {
-        let file = entry.unwrap().path();
-        let findings = explained("", &file)["findings"].clone();
-        if file.to_string_lossy().contains("whimbrel.pcapng") {
-            fine += 1;
-            assert!(
-                findings.as_array().unwrap().iter().all(|it| it["info"] == true),
-                "{findings:#}"
-            );
-        } else {
-            refused += 1;
-            assert_eq!(findings[0]["id"], "TW_SYN_REFUSED", "{}", file.display());
-        }
-    }
-    assert!(refused >= 3 && fine >= 4, "{refused} and {fine}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// A FIFO without a writer, and one whose writer pauses.

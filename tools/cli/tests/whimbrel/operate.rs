@@ -440,7 +440,7 @@ fn refused_client_of_ss_is_told_why() {
 fn flood_of_scrapers_leaves_a_descriptor_for_ss() {
     let mut world = World::new("operate-flood");
     let at = free_address();
-    let pid = world.start(&format!("load -z 1h -c 1 --no-tui --metrics {at}"));
+    let pid = world.start(&format!("load -z 1h -c 1 -q 50 --no-tui --metrics {at}"));
     let count = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).unwrap().count();
     let (limit, threads) = (count("fd") as u64 + 5, count("task"));
     let process = Pid::from_raw(pid.cast_signed());

@@ -45,10 +45,10 @@ fn prometheus_scrapes_what_nstat_says_by_both_names() {
     let _prometheus = Running::start(prometheus.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let client = format!("load -n 5000 -c 20 --no-tui -w unix:{},addr=10.9.0.1/24", wire.display());
     world.ask(&format!("{client} http://10.9.0.2/"));
-    // Both jobs have scraped five times, a second apart. On a starved machine one may take longer than that, and fails.
+    // Both jobs have scraped 20 times, a second apart. On a starved machine one may take longer than that, and fails.
     let scrapes =
         |job: &str| query(&at.to_string(), &format!("sum_over_time(up{{job=\"{job}\"}}[1h])"));
-    for count in 1..=5 {
+    for count in 1..=20 {
         for job in ["plain", "whimbrel"] {
             await_that("another scrape", || scrapes(job).is_some_and(|it| it >= f64::from(count)));
         }

@@ -1,12 +1,15 @@
-//! `whimbrel explain` of 2,000,000 flows through a pipe, within 256 MiB.
+//! `whimbrel explain` of 2,000,000 flows through a pipe, within 256 MiB, and of a connection of each of the lab's reports.
 
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use serde_json::Value;
 
-use crate::running::Running;
+use crate::explain::{explained, whimbrel};
+use crate::running::{self, Running};
+use crate::scratch::scratch;
 
 const FLOWS: u64 = 2_000_000;
 const MOST_KIB: u32 = 256 << 10;
@@ -30,6 +33,43 @@ fn two_million_flows_are_explained_within_256_mib() {
     let capture = &document["captures"][0];
     assert_eq!((&capture["connections"], &capture["whole"]), (&FLOWS.into(), &true.into()));
     assert_eq!(capture["summed_up"], FLOWS - 50_000, "the bound of flows at a time");
+}
+
+/// Reports of users, as the lab repeats them: a connection of each.
+#[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "the runs of the lab take half a minute in a debug build: give --release"
+)]
+fn refused_ports_of_the_lab_are_explained_and_whimbrel_has_none() {
+    let folder = scratch("explain-lab");
+    for words in [
+        "unikraft-nginx --profile lwip-2.1",
+        // Enough to use all ports twice.
+        "unikraft-nginx --profile whimbrel --vary lasts=10s --vary runs=2 --vary service-rate=20000",
+        "illumos-1125ms --profile illumos-2011,whimbrel --vary rate=500",
+    ] {
+        let line = format!("lab run {words} --no-tui --pcap-dir {}", folder.display());
+        // The verdict is of the case, not of this test.
+        running::output(&mut whimbrel(&line));
+    }
+    let (mut refused, mut fine) = (0, 0);
+    for entry in fs::read_dir(&folder).unwrap() {
+        let file = entry.unwrap().path();
+        let findings = explained("", &file)["findings"].clone();
+        if file.to_string_lossy().contains("whimbrel.pcapng") {
+            fine += 1;
+            assert!(
+                findings.as_array().unwrap().iter().all(|it| it["info"] == true),
+                "{findings:#}"
+            );
+        } else {
+            refused += 1;
+            assert_eq!(findings[0]["id"], "TW_SYN_REFUSED", "{}", file.display());
+        }
+    }
+    assert!(refused >= 3 && fine >= 4, "{refused} and {fine}");
+    fs::remove_dir_all(folder).unwrap();
 }
 
 /// A capture in which each flow has a segment or two, of random hosts, flags and lengths.
