@@ -76,6 +76,7 @@ pub use remains::Remains;
 pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
 pub use stats::{Limit, Tally};
+use stats::{LimitSpan, Wraps};
 pub use tcb::initial_window;
 pub use timers::{TimerFinding, TimerPurpose, Timers};
 use transfer::Transfer;
@@ -158,30 +159,26 @@ impl Signals {
 #[derive(Debug)]
 pub struct Connection {
     transfer: Transfer,
-    /// When as many challenge acknowledgments as ever may go out at once.
-    challenges: Tick,
 }
 
-/// The part of a connection that is rarely read.
+/// The part of a connection that few need: those that receive much, last long, or have settings of their own.
 #[derive(Debug, Default)]
 pub struct ConnStats {
-    tally: Tally,
+    wraps: Wraps,
     /// The measure of the receive buffer that the path needs.
     sizing: RightSizing,
+    /// When as many challenge acknowledgments as ever may go out at once, if any did.
+    challenges: Option<Tick>,
+    /// Segments that answered our SYN and acknowledged something else.
+    syn_challenges: u8,
     /// Settings of this connection only, and rare counts.
     cold: Option<Box<ColdRecord>>,
 }
 
 impl ConnStats {
     /// The counters of accurate feedback, once such feedback was agreed upon.
-    fn marks_mut(&mut self) -> Option<&mut MarkCounters> {
-        self.cold.as_deref_mut()?.marks.as_mut()
-    }
-
-    /// Its connection is gone, and what was set for it goes.
-    pub(crate) fn retire(&mut self) {
-        self.cold = None;
-        self.sizing = RightSizing::default();
+    fn marks_of(stats: &mut Option<Box<Self>>) -> Option<&mut MarkCounters> {
+        stats.as_deref_mut()?.cold.as_deref_mut()?.marks.as_mut()
     }
 }
 
@@ -198,6 +195,10 @@ pub struct Buffers {
     fast_syn: Option<FastSyn>,
     /// A router's report that a segment was too big, not believed yet.
     too_big: Option<TooBig>,
+    /// The reason why not more is sent: the application, where nothing is buffered.
+    limit: LimitSpan,
+    /// When the text came that has been unread for longest, if some is.
+    unread_since: Tick,
     /// The bytes of it in its shard's account.
     accounted: u32,
 }
@@ -210,6 +211,7 @@ impl Buffers {
         self.duplicate = None;
         self.fast_syn = None;
         self.too_big = None;
+        self.limit = LimitSpan::default();
     }
 
     #[inline]
@@ -288,7 +290,7 @@ pub enum Read {
     Closed(CloseReason),
 }
 
-const _: () = assert!(size_of::<Connection>() <= 232 && size_of::<ConnStats>() <= 96);
+const _: () = assert!(size_of::<Connection>() <= 240 && size_of::<ConnStats>() <= 64);
 
 #[cfg(test)]
 mod tests;
@@ -377,8 +379,6 @@ impl Connection {
 impl Connection {
     /// The record goes, and what it borrowed comes back.
     pub fn retire(mut self, pool: &mut BufferPool) {
-        let tcb = &mut self.transfer.tcb;
-        tcb.release(pool);
-        pool.give_stats(self.transfer.tcb.stats);
+        self.transfer.tcb.release(pool);
     }
 }

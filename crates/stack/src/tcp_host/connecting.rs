@@ -112,7 +112,7 @@ impl TcpHost {
             connection.set_options(cx, options);
         }
         if let Some(recent) = recent {
-            connection.reuse_time_wait(cx, recent);
+            connection.reuse_time_wait(recent);
         }
         if let Some(mtu) = net.ip.path_mtus.said_of(cx.now, &remote) {
             let _ = connection.on_path_mtu(cx, mtu);

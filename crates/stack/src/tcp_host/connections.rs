@@ -79,4 +79,4 @@ impl TimerNodes for Connections {
     }
 }
 
-const _: () = assert!(size_of::<ConnectionSlot>() <= 256);
+const _: () = assert!(size_of::<ConnectionSlot>() <= 272);

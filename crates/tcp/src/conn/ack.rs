@@ -24,11 +24,11 @@ impl Connection {
         self.transfer.tcb.note_ack(cx, seg);
         match self.transfer.tcb.sender.seq().judge_ack(seg.header.ack) {
             AckPlace::New(numbers) => {
-                self.transfer.note_timestamp(cx, seg);
+                self.transfer.note_timestamp(seg);
                 self.take_new_ack(cx, seg, numbers)
             }
             AckPlace::Current => {
-                self.transfer.note_timestamp(cx, seg);
+                self.transfer.note_timestamp(seg);
                 self.transfer.on_current_ack(cx, seg);
                 Continue(())
             }
@@ -55,7 +55,7 @@ impl Connection {
             // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
             // ignored."
             _ => {
-                self.transfer.note_timestamp(cx, seg);
+                self.transfer.note_timestamp(seg);
                 Continue(())
             }
         }

@@ -25,13 +25,13 @@ impl Connection {
     /// The attempt to open, while it lasts or after it failed. Once the connection is open, the figures mean
     /// other things.
     pub fn attempt(&self, now: Instant) -> Attempt {
-        let tally = &self.transfer.tcb.stats.tally;
+        let tcb = &self.transfer.tcb;
         // No text has been sent: this is when the connection began.
-        let millis = now.tick().millis_since(tally.last_data_sent);
+        let millis = now.tick().millis_since(tcb.sender.text_sent());
         Attempt {
-            syns: tally.segs_out,
+            syns: tcb.tally(now).segs_out,
             lasted: Duration::from_millis(u64::from(millis)),
-            challenges: tally.challenges,
+            challenges: tcb.stats.as_deref().map_or(0, |stats| stats.syn_challenges),
             soft_error: self.soft_error(),
         }
     }

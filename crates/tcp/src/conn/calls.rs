@@ -57,7 +57,7 @@ impl Connection {
     /// True if it has options of its own, or state that few connections have.
     #[inline]
     pub fn has_cold_record(&self) -> bool {
-        self.transfer.tcb.has_record
+        self.transfer.tcb.has_record()
     }
 
     /// Returns the ACE field of acknowledgments (RFC 9768 3.2.2), 0 to 7, if both SYNs agreed upon accurate feedback.
@@ -101,8 +101,8 @@ impl Connection {
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
     /// older than that is not for this one (RFC 7323 B.2).
     #[inline]
-    pub fn reuse_time_wait(&mut self, cx: &Context, recent: u32) {
-        self.transfer.reuse_time_wait(cx, recent);
+    pub fn reuse_time_wait(&mut self, recent: u32) {
+        self.transfer.reuse_time_wait(recent);
     }
 
     /// Takes all of `options`; the MSS only if our SYN is not out yet.

@@ -49,15 +49,13 @@ impl DerefMut for Context {
     }
 }
 
-/// Buffers and counts of connections, kept for the next that needs them, so that a short connection
-/// allocates nothing. Holds at most [`BufferPool::BOUND`] of each.
+/// Buffers of connections, kept for the next that needs them, so that a short connection allocates nothing. Holds at
+/// most [`BufferPool::BOUND`].
 #[derive(Debug, Default)]
 pub struct BufferPool {
     // The box is what circulates: a connection and the pool hand each other the pointer.
     #[expect(clippy::vec_box)]
     idle: Vec<Box<Buffers>>,
-    #[expect(clippy::vec_box)]
-    stats: Vec<Box<ConnStats>>,
     lent: usize,
     /// The budget that all of it is part of.
     pub budget: Budget,
@@ -68,7 +66,7 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// The most sets of buffers, and of counts, kept idle: enough for a burst of 64 in and 64 out on
+    /// The most sets of buffers kept idle: enough for a burst of 64 in and 64 out on
     /// either side.
     pub const BOUND: usize = 256;
 
@@ -104,25 +102,11 @@ impl BufferPool {
         }
     }
 
-    /// Counts, with nothing set apart: each connection has some from its beginning to its end.
-    pub fn take_stats(&mut self) -> Box<ConnStats> {
-        self.stats.pop().unwrap_or_else(new_stats)
-    }
-
-    /// Takes counts back, and keeps them if there is room. They are those of the connection that they
-    /// come from, until the next begins its own.
-    pub fn give_stats(&mut self, mut stats: Box<ConnStats>) {
-        if self.stats.len() < Self::BOUND {
-            stats.retire();
-            self.stats.push(stats);
-        }
-    }
-
-    /// The bytes of buffers and counts that are here or with `connections`, of text
-    /// [`Budget::ALLOWANCE`] each.
+    /// The bytes of buffers that are here or with `connections`, of text [`Budget::ALLOWANCE`] each, and of the
+    /// [`ConnStats`] that each connection may have.
     pub fn memory(&self, connections: usize) -> usize {
         let halves = self.lent * Self::LENT + self.idle.len() * size_of::<Buffers>();
-        halves + (connections + self.stats.len()) * size_of::<ConnStats>()
+        halves + connections * size_of::<ConnStats>()
     }
 
     /// The bytes that so many connections may take at any time: of text [`Budget::LEAST`], and of those that
@@ -144,11 +128,5 @@ impl BufferPool {
 /// Buffers where none are kept.
 #[cold]
 fn new_buffers() -> Box<Buffers> {
-    Box::default()
-}
-
-/// Counts where none are kept.
-#[cold]
-fn new_stats() -> Box<ConnStats> {
     Box::default()
 }

@@ -4,7 +4,8 @@
 
 use whimbrel_base::{Instant, Tick};
 
-use crate::conn::{Limit, Tally};
+use crate::conn::Limit;
+use crate::conn::stats::LimitSpan;
 
 /// Counts of retransmissions, time-outs and waits, as in `TCP_INFO`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -78,10 +79,10 @@ impl TcpInfoCounts {
         }
     }
 
-    /// Returns these counts of the connection of `tally`, with the time up to `now`.
-    pub(super) fn until(mut self, tally: &Tally, now: Instant) -> Self {
+    /// Returns these counts of a connection that `limit` holds up, with the time up to `now`.
+    pub(super) fn until(mut self, limit: LimitSpan, now: Instant) -> Self {
         self.on_recovered(now.tick());
-        self.on_limited(tally.limit(), tally.limit_millis(now.tick()));
+        self.on_limited(limit.limit, limit.millis(now.tick()));
         self
     }
 }

@@ -5,20 +5,17 @@ use core::time::Duration;
 use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::TcpFlags;
 
+use crate::conn::stamps::PAWS_TICKS;
 use crate::conn::{Connection, Flags, State};
 use crate::tunables::{MissingTimestamps, RstInCloseWait, RstInWindow, SynInWindow};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
-/// Ticks by which TSval may be older than TS.Recent, as in Linux: of two segments that leave around a tick,
-/// the network may deliver the second first. A TSval that has wrapped is older by 2^31 at least.
-const PAWS_TICKS: i32 = 1;
-
 impl Connection {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Verdict {
         self.transfer.heard(cx);
-        self.transfer.tcb.stats.tally.on_segment(seg, cx.tick);
+        self.transfer.tcb.count_arrival(seg, cx.tick);
         let step = match self.transfer.tcb.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
             State::Closed | State::TimeWait => {
@@ -79,7 +76,8 @@ impl Connection {
     /// A segment whose TSval is `ticks` older than TS.Recent.
     #[cold]
     fn judge_older(&mut self, cx: &mut Context, seg: &RxSegment<'_>, ticks: u32) -> Step {
-        if !self.transfer.stamps.says_recent(cx) {
+        let idle = cx.tick.millis_since(self.transfer.tcb.counts.last_ack_recv);
+        if !self.transfer.stamps.says_recent(idle) {
             return Continue(());
         }
         // RFC 7323 5.4: a peer's tick is no shorter than 1 ms.

@@ -5,10 +5,11 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use crate::conn::ends::Ends;
 use crate::conn::stamps::Stamps;
+use crate::conn::stats::Counts;
 use crate::conn::tcb::{Tcb, initial_window};
 use crate::conn::transfer::Transfer;
 use crate::conn::{
-    ActiveOpen, BufferSize, Connection, FirstTrip, Flags, Handshake, Signals, State, Tally, Timers,
+    ActiveOpen, BufferSize, Connection, FirstTrip, Flags, Handshake, Signals, State, Timers,
 };
 use crate::recv::{Receiver, recv_scale};
 use crate::send::{AckPlace, Sender};
@@ -52,7 +53,7 @@ impl Connection {
         match handshake.round_trip {
             FirstTrip::Took(rtt) => {
                 tcb.sender.on_first_round_trip(rtt, &cx.tunables);
-                tcb.stats.tally.on_round_trip(rtt, cx.tick);
+                tcb.counts.on_round_trip(rtt, cx.tick);
             }
             FirstTrip::Unknown => {}
             FirstTrip::Repeated => {
@@ -68,8 +69,6 @@ impl Connection {
     // Always: it is made where its caller has it.
     #[inline(always)]
     pub(super) fn build(cx: &mut Context, open: &ActiveOpen, state: State) -> Self {
-        let mut stats = cx.pool.take_stats();
-        stats.tally = Tally::new(cx.tick);
         Self {
             transfer: Transfer {
                 tcb: Tcb {
@@ -81,19 +80,18 @@ impl Connection {
                     },
                     flags: Flags::default(),
                     buffers: None,
-                    stats,
+                    stats: None,
                     sender: Sender::new(cx, open.iss, open.mss.get()),
                     receiver: Receiver::new(cx.tunables.recv_buffer, open.mss.get()),
                     signals: Signals::default(),
                     state,
-                    has_record: false,
                     closed: None,
+                    counts: Counts::new(cx.tick),
                 },
                 timers: Timers::default(),
                 stamps: Stamps { offset: open.timestamp_offset, ..Stamps::default() },
                 keep_alive_probes: 0,
             },
-            challenges: cx.tick,
         }
     }
 
@@ -177,7 +175,7 @@ impl Connection {
             self.transfer.timers.delay_ack(cx.now, delay);
         }
         self.transfer.tcb.note_ack(cx, seg);
-        self.transfer.note_timestamp(cx, seg);
+        self.transfer.note_timestamp(seg);
         self.take_new_ack(cx, seg, numbers)?;
         self.transfer.tcb.on_syn_text_judged();
         if seg.payload.is_empty() && !seg.header.flags.intersects(TcpFlags::URG | TcpFlags::FIN) {

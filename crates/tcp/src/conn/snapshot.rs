@@ -140,7 +140,7 @@ impl Snapshot {
 impl Connection {
     /// Copies its variables; times in them are as of `now`.
     pub fn snapshot(&self, now: Instant, tunables: &Tunables) -> Snapshot {
-        let sender = &self.transfer.tcb.sender;
+        let (sender, tally) = (&self.transfer.tcb.sender, self.transfer.tcb.tally(now));
         let mss = u32::from(sender.mss());
         let flight = self.transfer.tcb.queue().map(|queue| (&queue.flight, &queue.recovery));
         let repaired = flight.map_or(0, |(flight, _)| flight.repaired() as u32);
@@ -196,14 +196,9 @@ impl Connection {
                 .or_else(|| self.transfer.tcb.sender.share()),
             pacing_rate: self.pacing_rate(tunables),
             max_pacing_rate: self.transfer.tcb.cold().max_pacing_rate(),
-            limit_held: self.transfer.tcb.stats.tally.limit_held(now),
-            tally: self.transfer.tcb.stats.tally.until(now),
-            info_counts: self
-                .transfer
-                .tcb
-                .cold()
-                .info_counts()
-                .until(&self.transfer.tcb.stats.tally, now),
+            limit_held: Duration::from_millis(tally.limit.millis(now.tick()).into()),
+            tally,
+            info_counts: self.transfer.tcb.cold().info_counts().until(tally.limit, now),
         }
     }
 

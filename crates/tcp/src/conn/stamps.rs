@@ -12,8 +12,6 @@ pub(super) struct Stamps {
     pub(super) offset: u32,
     /// TS.Recent (RFC 7323 4.3): the TSval that is echoed.
     pub(super) recent: u32,
-    /// When TS.Recent was taken.
-    pub(super) recent_at: Tick,
 }
 
 impl Stamps {
@@ -47,11 +45,11 @@ impl Stamps {
         Some(Instant::from_millis(now.saturating_sub(u64::from(age))))
     }
 
-    /// True if TS.Recent tells what is old. RFC 7323 5.5: not if it was not renewed for 24 days. Nor if it is
-    /// 0, as in Linux: some peers send that with their SYN, and what is known of a peer whose cookie came
-    /// back without timestamps is no more.
-    pub(super) fn says_recent(&self, cx: &Context) -> bool {
-        self.recent != 0 && cx.tick.millis_since(self.recent_at) < PAWS_IDLE_MILLIS
+    /// True if TS.Recent tells what is old to a connection that was silent for `idle_millis`. RFC 7323 5.5: not
+    /// after 24 days. Nor if it is 0, as in Linux: some peers send that with their SYN, and what is known of a
+    /// peer whose cookie came back without timestamps is no more.
+    pub(super) fn says_recent(&self, idle_millis: u32) -> bool {
+        self.recent != 0 && idle_millis < PAWS_IDLE_MILLIS
     }
 }
 
@@ -61,6 +59,10 @@ const ECHO_LIMIT_MILLIS: u32 = 600_000;
 /// RFC 7323 5.5: TS.Recent is invalid "when a connection is idle for more than 24 days": 2^31 ms,
 /// less a margin.
 const PAWS_IDLE_MILLIS: u32 = 24 * 24 * 3600 * 1000;
+
+/// Ticks by which TSval may be older than TS.Recent, as in Linux: of two segments that leave around a tick,
+/// the network may deliver the second first. A TSval that has wrapped is older by 2^31 at least.
+pub(super) const PAWS_TICKS: i32 = 1;
 
 /// The timestamps option and its padding.
 pub(super) const TIMESTAMP_BYTES: u16 = 12;

@@ -11,6 +11,7 @@ use crate::Context;
 use crate::budget::Budget;
 use crate::conn::cold::{ColdRecord, ColdView};
 use crate::conn::ends::Ends;
+use crate::conn::stats::Counts;
 use crate::conn::{BufferPool, Buffers, ConnStats, Flags, Signals, State};
 use crate::recv::{Receiver, WindowBounds};
 use crate::send::{SendBounds, SendQueue, Sender};
@@ -40,15 +41,14 @@ pub(super) struct Tcb {
     pub(super) ends: Ends,
     pub(super) flags: Flags,
     pub(super) buffers: Option<Box<Buffers>>,
-    pub(super) stats: Box<ConnStats>,
+    pub(super) stats: Option<Box<ConnStats>>,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) signals: Signals,
     pub(super) state: State,
-    /// True if `stats.cold` has a record, as few connections do. Each segment asks this, not the pointer.
-    pub(super) has_record: bool,
     /// Why it is over, once it is.
     pub(super) closed: Option<CloseReason>,
+    pub(super) counts: Counts,
 }
 
 /// Settings of this connection only, and its rare counts.
@@ -56,14 +56,25 @@ impl Tcb {
     /// The record, if there is one.
     #[inline]
     pub(super) fn cold(&self) -> ColdView<'_> {
-        ColdView(if self.has_record { self.stats.cold.as_deref() } else { None })
+        ColdView(self.stats.as_deref().and_then(|stats| stats.cold.as_deref()))
+    }
+
+    /// True if there is a record.
+    #[inline]
+    pub(super) fn has_record(&self) -> bool {
+        self.cold().record().is_some()
     }
 
     /// The record, made if there is none.
     #[cold]
     pub(super) fn cold_mut(&mut self) -> &mut ColdRecord {
-        self.has_record = true;
-        self.stats.cold.get_or_insert_default()
+        self.stats_mut().cold.get_or_insert_default()
+    }
+
+    /// The part that few connections need, made if there is none.
+    #[cold]
+    pub(super) fn stats_mut(&mut self) -> &mut ConnStats {
+        self.stats.get_or_insert_default()
     }
 }
 
@@ -108,7 +119,8 @@ impl Tcb {
         self.buffers.get_or_insert_with(|| {
             let mut buffers = cx.pool.take();
             // Not by `cold`, which would borrow the buffers, too.
-            if let Some(most) = ColdView(self.stats.cold.as_deref()).max_pacing_rate() {
+            let cold = self.stats.as_deref().and_then(|stats| stats.cold.as_deref());
+            if let Some(most) = ColdView(cold).max_pacing_rate() {
                 buffers.send.pacer.set_most(Some(most));
             }
             buffers

@@ -7,7 +7,7 @@ use whimbrel_recovery::Path;
 use whimbrel_wire::RawWindow;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
-use crate::conn::stamps::Stamps;
+use crate::conn::stamps::{PAWS_TICKS, Stamps};
 use crate::conn::tcb::Tcb;
 use crate::conn::{Flags, Remains, State, Timers};
 use crate::table::Identity;
@@ -72,18 +72,18 @@ impl Transfer {
     /// RFC 7323 4.3: which TSval is echoed. RFC 7323 5.3 has this (R3) behind the test of the
     /// window; here RST, SYN and ACK were judged as well, as in Linux. The forger of a segment that
     /// is refused could otherwise set TS.Recent ahead, and PAWS would refuse the peer from then on.
-    pub(super) fn note_timestamp(&mut self, cx: &Context, seg: &RxSegment<'_>) {
+    pub(super) fn note_timestamp(&mut self, seg: &RxSegment<'_>) {
         if !self.tcb.flags.has(Flags::TIMESTAMPS) {
             return;
         }
         if let Some(stamps) = seg.header.options.timestamps {
             // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
             // SEG.TSval is copied to TS.Recent; otherwise, it is ignored."
-            let newer = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() >= 0;
-            let counts = newer || !self.stamps.says_recent(cx);
+            let newer_by = stamps.val.wrapping_sub(self.stamps.recent).cast_signed();
+            // PAWS has admitted an older one only if TS.Recent has outlived its time.
+            let counts = !(-PAWS_TICKS..0).contains(&newer_by);
             if counts && seg.header.seq.at_or_before(self.tcb.receiver.seq().last_ack) {
                 self.stamps.recent = stamps.val;
-                self.stamps.recent_at = cx.tick;
             }
         }
     }
@@ -105,10 +105,6 @@ impl Transfer {
 
     /// The view of this connection that recovery needs.
     pub(super) fn path(&self, cx: &Context) -> Path {
-        self.tcb.sender.path(
-            cx.now,
-            self.tcb.flags.has(Flags::SACK),
-            self.tcb.stats.tally.min_rtt_micros(),
-        )
+        self.tcb.sender.path(cx.now, self.tcb.flags.has(Flags::SACK), self.tcb.counts.min_rtt())
     }
 }

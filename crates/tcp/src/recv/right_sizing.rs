@@ -9,8 +9,6 @@
 //! Looked at is nothing before an eighth of the buffer arrived, so that what most connections receive
 //! costs a comparison.
 
-use whimbrel_base::Tick;
-
 /// The bytes that were read in the round trip under way, and in the one before.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RightSizing {
@@ -20,8 +18,6 @@ pub struct RightSizing {
     since: u32,
     /// Bytes that were read in the one before; 0: none was looked at.
     last: u32,
-    /// When the text came that has been unread for longest, if some is.
-    unread_since: Tick,
 }
 
 /// The evidence that a round trip has ended.
@@ -45,11 +41,11 @@ pub enum RoundTripEnd {
 }
 
 impl RightSizing {
-    /// True if text that brings what arrived to `received` bytes is to be looked at, if the buffer has
-    /// `size`.
+    /// True if text that brings what arrived to `received` bytes, modulo 2^32, is to be looked at, if the buffer has
+    /// `size`; `begun`: what was measured before, if anything was.
     #[inline]
-    pub fn is_due(&self, received: u64, size: u32) -> bool {
-        (received as u32).wrapping_sub(self.from) >= size / 8
+    pub fn is_due(begun: Option<&Self>, received: u32, size: u32) -> bool {
+        received.wrapping_sub(begun.map_or(0, |it| it.from)) >= size / 8
     }
 
     /// The application has read `read` bytes in all, modulo 2^32, of a buffer of `size`. Returns how
@@ -60,7 +56,7 @@ impl RightSizing {
             RoundTripEnd::Echo { now, .. } | RoundTripEnd::Clock { now, .. } => now,
         };
         if self.last == 0 {
-            *self = Self { from: read, since: now, last: (size / 8).max(1), ..*self };
+            *self = Self { from: read, since: now, last: (size / 8).max(1) };
             return None;
         }
         let is_over = match trip {
@@ -73,19 +69,8 @@ impl RightSizing {
         }
         // Of an application that reads less than that the buffer holds more than any sender has under way.
         let needed = if copied < size / 8 { 0 } else { needed(copied, self.last, mss) };
-        *self = Self { from: read, since: now, last: copied.max(1), ..*self };
+        *self = Self { from: read, since: now, last: copied.max(1) };
         Some(needed)
-    }
-
-    /// Text came while nothing was unread.
-    #[inline]
-    pub const fn note_first_unread(&mut self, now: Tick) {
-        self.unread_since = now;
-    }
-
-    /// When the text came that has been unread for longest.
-    pub const fn unread_since(&self) -> Tick {
-        self.unread_since
     }
 }
 

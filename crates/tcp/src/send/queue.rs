@@ -24,6 +24,8 @@ pub struct SendQueue {
     pub cc: CcState,
     /// When text may leave next.
     pub pacer: Pacer,
+    /// The end in the flight of the last segment that was smaller than a full one (Minshall).
+    pub small_end: u64,
     /// Bytes of text of a probe of the path MTU that is to be sent; 0: none.
     pub mtu_probe: u16,
 }
@@ -119,10 +121,16 @@ impl SendQueue {
         self.flight.clear();
         self.recovery.forget();
         self.cc.reset();
-        self.mtu_probe = 0;
+        (self.mtu_probe, self.small_end) = (0, 0);
         if self.pacer.has_begun() || self.pacer.most().is_some() {
             self.pacer = Pacer::default();
         }
+    }
+
+    /// True if a segment that was smaller than a full one is not acknowledged.
+    #[inline]
+    pub const fn awaits_small(&self) -> bool {
+        self.small_end > self.flight.una()
     }
 
     /// True if nothing is missing, or may have been, and nothing is sampled.

@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
-use whimbrel_wire::SeqNum;
 
 use crate::Tunables;
 
@@ -20,10 +19,8 @@ pub struct RttEstimator {
     backoff: u8,
     /// A loss probe left, and nothing was measured since.
     is_probed: bool,
-    /// A segment is being timed, because timestamps are not there to do it.
+    /// A SYN or a FIN is being timed, which no flight notes.
     timing: bool,
-    /// The number whose acknowledgment ends the measurement.
-    timed_seq: SeqNum,
     /// When it was sent, microseconds modulo 2^32.
     timed_at: u32,
 }
@@ -38,7 +35,6 @@ impl RttEstimator {
             backoff: 0,
             is_probed: false,
             timing: false,
-            timed_seq: SeqNum::new(0),
             timed_at: 0,
         }
     }
@@ -136,11 +132,11 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// Starts to time the segment that ends before `end`, if none is being timed.
-    pub fn start_timing(&mut self, end: SeqNum, now: Instant) {
+    /// Starts to time a SYN, or a FIN with nothing before it in flight: what acknowledges something new
+    /// acknowledges it.
+    pub fn start_timing(&mut self, now: Instant) {
         if !self.timing {
             self.timing = true;
-            self.timed_seq = end;
             self.timed_at = now.as_micros() as u32;
         }
     }
@@ -150,13 +146,10 @@ impl RttEstimator {
         self.timing = false;
     }
 
-    /// The round trip that the acknowledgment of everything below `ack` ends, if one was timed.
-    pub fn finish_timing(&mut self, ack: SeqNum, now: Instant) -> Option<Micros> {
-        if !self.timing || ack.before(self.timed_seq) {
-            return None;
-        }
-        self.timing = false;
-        Some(Micros::new((now.as_micros() as u32).wrapping_sub(self.timed_at)))
+    /// The round trip that the acknowledgment of something new ends, if one was timed.
+    pub fn finish_timing(&mut self, now: Instant) -> Option<Micros> {
+        let timed = core::mem::take(&mut self.timing);
+        timed.then(|| Micros::new((now.as_micros() as u32).wrapping_sub(self.timed_at)))
     }
 
     /// SRTT, if there was a measurement.

@@ -29,8 +29,6 @@ pub struct Sender {
     seq: SendSequence,
     rtt: RttEstimator,
     pub(crate) window: Window,
-    /// One past the last segment that was smaller than `mss` (Minshall).
-    small_end: SeqNum,
     /// When text was last sent.
     text_sent: Tick,
     /// Bytes that may wait to be acknowledged.
@@ -187,6 +185,11 @@ impl Sender {
     #[inline]
     pub const fn algorithm(&self) -> Algorithm {
         self.window.algorithm()
+    }
+
+    /// When text was sent last, or when the connection began.
+    pub const fn text_sent(&self) -> Tick {
+        self.text_sent
     }
 
     /// Bytes of text in a full segment.

@@ -69,12 +69,12 @@ impl Tcb {
 
     /// The text of the SYN, as much of it as there is room for: the application can read it.
     pub(in crate::conn) fn take_syn_text(&mut self, cx: &mut Context, syn: &RxSegment<'_>) {
-        self.stats.tally.on_segment(syn, cx.tick);
+        self.count_arrival(syn, cx.tick);
         let take = syn.payload.len().min(self.receiver.seq().wnd());
         if take > 0 {
             let advance = self.buffers(cx).recv.append(&mut cx.pool.chunks, syn.payload, 0, take);
             self.receiver.advance(advance);
-            self.stats.tally.bytes_received += u64::from(advance);
+            self.count_received(advance);
             self.flags.set(Flags::SYN_DATA);
             self.signals.raise(Signals::READABLE);
         }

@@ -103,13 +103,13 @@ impl Tcb {
         if falls_behind {
             return budget.least_share().min(self.memory_limited_window()).max(Budget::LEAST);
         }
-        budget.share(self.stats.tally.bytes_received.saturating_sub(self.unread().into()))
+        budget.share(self.bytes_received().saturating_sub(self.unread().into()))
     }
 
     /// True if the application leaves text unread for longer than one that is about to read it.
     pub(in crate::conn) fn falls_behind(&self, cx: &Context) -> bool {
-        let since = cx.tick.millis_since(self.stats.sizing.unread_since());
-        self.unread() > 0 && since > SLOW_MILLIS
+        let buffers = self.buffers.as_deref().filter(|buffers| buffers.recv.unread() > 0);
+        buffers.is_some_and(|it| cx.tick.millis_since(it.unread_since) > SLOW_MILLIS)
     }
 }
 

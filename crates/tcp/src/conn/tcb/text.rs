@@ -38,7 +38,7 @@ impl Tcb {
         };
         let advance = buffers.recv.append(&mut cx.pool.chunks, Payload::Borrowed(&[]), 0, 0);
         self.receiver.advance(advance);
-        self.stats.tally.bytes_received += u64::from(advance);
+        self.count_received(advance);
         self.signals.raise(Signals::READABLE);
         self.receiver.owe_ack();
     }

@@ -25,7 +25,7 @@ impl Transfer {
         } else {
             self.on_telling_ack(cx, seg, numbers)
         };
-        if self.tcb.has_record {
+        if self.tcb.has_record() {
             self.tcb.cold_mut().soft_error = None;
             self.tcb.note_recovered(cx);
             self.follow_mtu_search(cx);
@@ -51,7 +51,7 @@ impl Transfer {
     fn on_telling_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
         let (acked, delivered) = self.acknowledge(cx, seg, numbers, Losses::Possible);
         self.tell_sender(cx, seg, Some((acked, delivered)), false);
-        if self.tcb.has_record {
+        if self.tcb.has_record() {
             self.judge_suspicion(cx, &delivered);
         }
         acked.fin
@@ -80,8 +80,8 @@ impl Transfer {
             cold_path();
             self.update_too_big(cx, ack);
         }
-        self.tcb.stats.tally.on_ack(acked.bytes, acked.segs);
-        self.tcb.stats.tally.waits_since = cx.tick;
+        self.tcb.count_acked(acked.bytes, acked.segs);
+        self.tcb.counts.waits_since = cx.tick;
         // Whether one that changed stalls it is asked last, when the timer is set.
         if self.tcb.sender.take_window(seg) && self.tcb.sender.is_persisting() {
             self.on_stalled_window(cx);
@@ -145,7 +145,7 @@ impl Transfer {
             blocks: blocks.as_ref().map_or(&[], |blocks| blocks.as_slice()),
             is_duplicate,
             echoed: stamps.and_then(|stamps| stamps.echoed_at(seg, cx)),
-            min_rtt: self.tcb.stats.tally.min_rtt_micros(),
+            min_rtt: self.tcb.counts.min_rtt(),
             sack,
         };
         let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
@@ -178,7 +178,7 @@ impl Transfer {
         self.rearm_retransmission(cx);
         // Once more is admitted than was probed with, it is no longer a stall.
         if stalled && !self.tcb.sender.is_persisting() {
-            self.tcb.stats.tally.waits_since = cx.tick;
+            self.tcb.counts.waits_since = cx.tick;
             let queue = self.tcb.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
             self.tcb.sender.on_window_opened(cx, queue);
         }
@@ -204,7 +204,7 @@ impl Transfer {
         let last = delivered.once.filter(|_| delivered.once_first.is_some());
         let last = last.filter(|(at, _)| !is_measured(*at));
         let trip = last.map_or(rtt, |(at, _)| cx.now.micros_since(at));
-        self.tcb.stats.tally.on_round_trip(trip, cx.tick);
+        self.tcb.counts.on_round_trip(trip, cx.tick);
         Some(trip)
     }
 

@@ -91,8 +91,9 @@ impl Transfer {
 
     /// The time since the peer was last heard.
     fn silence(&self, cx: &Context) -> Duration {
-        let (now, tally) = (cx.tick, &self.tcb.stats.tally);
-        let since = [tally.last_data_recv, tally.last_ack_recv].map(|at| now.millis_since(at));
+        let counts = &self.tcb.counts;
+        let since =
+            [counts.last_data_recv, counts.last_ack_recv].map(|at| cx.tick.millis_since(at));
         Duration::from_millis(since.into_iter().min().map_or(0, u64::from))
     }
 

@@ -35,7 +35,6 @@ impl Transfer {
         if let Some(recent) = handshake.ts_recent {
             self.tcb.flags.set(Flags::TIMESTAMPS);
             self.stamps.recent = recent;
-            self.stamps.recent_at = cx.tick;
         }
         if handshake.sack {
             self.tcb.flags.set(Flags::SACK);
@@ -53,7 +52,6 @@ impl Transfer {
         match options.timestamps.filter(|_| self.tcb.flags.has(Flags::TIMESTAMPS)) {
             Some(stamps) => {
                 self.stamps.recent = stamps.val;
-                self.stamps.recent_at = cx.tick;
             }
             None => self.tcb.flags.clear(Flags::TIMESTAMPS),
         }
@@ -70,10 +68,9 @@ impl Transfer {
 
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
     /// older than that is not for this one (RFC 7323 B.2).
-    pub(in crate::conn) fn reuse_time_wait(&mut self, cx: &Context, recent: u32) {
+    pub(in crate::conn) fn reuse_time_wait(&mut self, recent: u32) {
         self.tcb.flags.set(Flags::REUSES);
         self.stamps.recent = recent;
-        self.stamps.recent_at = cx.tick;
     }
 
     /// True if a segment bears a timestamp older than the former connection's last.

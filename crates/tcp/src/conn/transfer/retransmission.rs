@@ -91,7 +91,7 @@ impl Transfer {
             // retransmission timeout period (SHLD-29)", not when what was acknowledged would
             // have been sent again.
             self.tcb.sender.set_timer(SendTimer::Persist);
-            self.tcb.stats.tally.waits_since = cx.tick;
+            self.tcb.counts.waits_since = cx.tick;
             self.timers.sender = due;
         }
     }
@@ -160,14 +160,14 @@ impl Transfer {
         let is_first = self.timers.sender == Instant::NEVER
             && self.tcb.sender.attempts() == 0
             && self.is_quiet()
-            && !self.tcb.has_record
+            && !self.tcb.has_record()
             && !self.tcb.sender.is_persisting()
             && !self.tcb.sender.has_syn();
         if !is_first {
             return self.arm_again(cx);
         }
         // Nearly each flight of a short connection: nothing is called.
-        self.tcb.stats.tally.waits_since = cx.tick;
+        self.tcb.counts.waits_since = cx.tick;
         let wait = self.tcb.sender.rtt().rto_micros(&cx.tunables);
         let (timer, wait) = match self.probe_wait(cx) {
             Some(probe) => (SendTimer::LossProbe, wait.min(probe)),
@@ -182,7 +182,7 @@ impl Transfer {
     pub(in crate::conn) fn arm_for_syn(&mut self, cx: &Context) {
         if !self.rto_is_armed() {
             if self.tcb.sender.attempts() == 0 {
-                self.tcb.stats.tally.waits_since = cx.tick;
+                self.tcb.counts.waits_since = cx.tick;
             }
             self.timers.sender = self.retransmission_due(cx);
         }
@@ -200,7 +200,7 @@ impl Transfer {
         }
         // What a loss probe asks for waits since before that.
         if self.tcb.sender.attempts() == 0 && self.is_quiet() {
-            self.tcb.stats.tally.waits_since = cx.tick;
+            self.tcb.counts.waits_since = cx.tick;
         }
         if self.tcb.sender.is_persisting() || self.tcb.sender.has_syn() {
             self.timers.sender = self.retransmission_due(cx);
@@ -275,7 +275,7 @@ impl Transfer {
     /// once for each attempt, and not only after a time-out.
     pub(in crate::conn) fn on_challenged(&mut self, cx: &mut Context) {
         cx.counters.syn_challenged += 1;
-        let challenges = &mut self.tcb.stats.tally.challenges;
+        let challenges = &mut self.tcb.stats_mut().syn_challenges;
         let first = *challenges == 0;
         *challenges = challenges.saturating_add(1);
         if !first || !self.rto_is_armed() || !cx.tunables.syn_after_challenge {

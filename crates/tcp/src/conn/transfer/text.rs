@@ -4,7 +4,7 @@ use whimbrel_base::packet::Payload;
 
 use crate::conn::transfer::Transfer;
 use crate::conn::{Flags, Signals};
-use crate::recv::{RoundTripEnd, ShortTexts, Text};
+use crate::recv::{RightSizing, RoundTripEnd, ShortTexts, Text};
 use crate::{Context, RxSegment};
 
 impl Transfer {
@@ -15,14 +15,12 @@ impl Transfer {
         let stamps = self.tcb.flags.has(Flags::TIMESTAMPS).then_some(seg.header.options.timestamps);
         let echo = stamps.flatten().map(|stamps| stamps.ecr);
         let trip = self.judge_trip(cx, echo);
-        let unread = self.tcb.unread();
-        let stats = &mut *self.tcb.stats;
-        let read = (stats.tally.bytes_received as u32).wrapping_sub(unread);
-        let mss = u32::from(self.tcb.sender.mss());
-        let Some(needed) = stats.sizing.on_text(read, self.tcb.receiver.size(), mss, trip) else {
+        let read = self.tcb.counts.bytes_received.wrapping_sub(self.tcb.unread());
+        let (size, mss) = (self.tcb.receiver.size(), u32::from(self.tcb.sender.mss()));
+        let Some(needed) = self.tcb.stats_mut().sizing.on_text(read, size, mss, trip) else {
             return;
         };
-        if needed > self.tcb.receiver.size() {
+        if needed > size {
             self.tcb.grow(cx, needed);
         }
     }
@@ -50,7 +48,9 @@ impl Transfer {
     ) {
         let buffers = self.tcb.buffers(cx);
         let had_held = buffers.recv.has_held();
-        let is_first = buffers.recv.unread() == 0;
+        if buffers.recv.unread() == 0 {
+            buffers.unread_since = cx.tick;
+        }
         let advance = match short(&seg.payload, text) {
             // What most short connections receive: one request, which is read at once.
             Some(short) if buffers.recv.is_empty() => {
@@ -61,7 +61,7 @@ impl Transfer {
             _ => buffers.recv.append(&mut cx.pool.chunks, seg.payload, text.skip, text.take),
         };
         self.tcb.receiver.advance(advance);
-        self.note_received(cx, seg, advance, is_first);
+        self.note_received(cx, seg, advance);
         self.tcb.signals.raise(Signals::READABLE);
         let unacked = self.tcb.receiver.count_segs(seg.meta.segs);
         // RFC 5681 3.2: "a TCP receiver SHOULD send an immediate ACK when the incoming segment
@@ -77,21 +77,13 @@ impl Transfer {
         }
     }
 
-    /// `advance` more bytes are in order; before them nothing was unread, if they are the first.
+    /// `advance` more bytes are in order.
     #[inline]
-    fn note_received(
-        &mut self,
-        cx: &mut Context,
-        seg: &RxSegment<'_>,
-        advance: u32,
-        is_first: bool,
-    ) {
-        let stats = &mut *self.tcb.stats;
-        stats.tally.bytes_received += u64::from(advance);
-        if is_first {
-            stats.sizing.note_first_unread(cx.tick);
-        }
-        if stats.sizing.is_due(stats.tally.bytes_received, self.tcb.receiver.size()) {
+    fn note_received(&mut self, cx: &mut Context, seg: &RxSegment<'_>, advance: u32) {
+        self.tcb.count_received(advance);
+        let begun = self.tcb.stats.as_deref().map(|stats| &stats.sizing);
+        let (received, size) = (self.tcb.counts.bytes_received, self.tcb.receiver.size());
+        if RightSizing::is_due(begun, received, size) {
             self.right_size(cx, seg);
         }
     }

@@ -71,7 +71,7 @@ impl Transfer {
 
     /// The time since anything was acknowledged, or since something began to wait for it.
     pub(in crate::conn) fn waited(&self, cx: &Context) -> Duration {
-        let millis = cx.tick.millis_since(self.tcb.stats.tally.waits_since);
+        let millis = cx.tick.millis_since(self.tcb.counts.waits_since);
         Duration::from_millis(u64::from(millis))
     }
 }

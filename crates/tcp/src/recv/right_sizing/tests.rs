@@ -17,9 +17,8 @@ fn begun() -> RightSizing {
 
 #[test]
 fn what_a_short_connection_receives_is_not_looked_at() {
-    let sizing = RightSizing::default();
-    assert!(!sizing.is_due(u64::from(SIZE / 8) - 1, SIZE));
-    assert!(sizing.is_due(u64::from(SIZE / 8), SIZE));
+    assert!(!RightSizing::is_due(None, SIZE / 8 - 1, SIZE));
+    assert!(RightSizing::is_due(None, SIZE / 8, SIZE));
 }
 
 #[test]
@@ -88,7 +87,7 @@ fn bytes_are_counted_across_their_wrap() {
     let mut sizing = RightSizing::default();
     let before = u32::MAX - 1_000;
     assert_eq!(sizing.on_text(before, SIZE, MSS, clock(0)), None);
-    assert!(sizing.is_due(u64::from(u32::MAX) + 200_000, SIZE));
+    assert!(RightSizing::is_due(Some(&sizing), 199_999, SIZE));
     let _first = sizing.on_text(before.wrapping_add(200_000), SIZE, MSS, clock(RTT));
     let needed = sizing.on_text(before.wrapping_add(400_000), SIZE, MSS, clock(2 * RTT));
     assert_eq!(needed, Some(2 * 200_000 + 16 * MSS));

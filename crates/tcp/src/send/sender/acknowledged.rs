@@ -82,8 +82,6 @@ impl Sender {
         }
         self.acked_size = self.acked_size.max(delivered.segment.min(self.mss));
         self.seq.advance(ack);
-        // It must not fall behind by half the circle, or it would seem to lie ahead.
-        self.small_end = self.small_end.later(ack);
         self.attempts.on_progress();
         if self.flags.has(Flags::RETRANSMIT) && self.is_idle() {
             self.flags.clear(Flags::RETRANSMIT);
@@ -233,7 +231,7 @@ impl Sender {
         // What was sent is measured in microseconds, the echo in milliseconds; after a
         // retransmission only the echo tells which copy arrived.
         let once = delivered.once_first.map(|at| cx.now.micros_since(at));
-        let timed = once.or_else(|| self.rtt.finish_timing(self.seq.una, cx.now));
+        let timed = once.or_else(|| self.rtt.finish_timing(cx.now));
         let clear = |trip: &Micros| !self.is_ambiguous(cx, *trip, queue);
         let rtt = match timed {
             Some(trip) if clear(&trip) => trip,

@@ -19,7 +19,6 @@ impl Sender {
             seq: SendSequence::new(iss, SeqNum::new(0)),
             rtt: RttEstimator::new(&cx.tunables),
             window,
-            small_end: iss,
             text_sent: cx.tick,
             size: cx.tunables.send_buffer,
             mss,

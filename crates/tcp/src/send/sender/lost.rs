@@ -133,8 +133,8 @@ impl Sender {
     /// Nagle's algorithm would wait for is part of it.
     pub fn go_back(&mut self, queue: Option<&mut SendQueue>) {
         self.seq.nxt = self.seq.una;
-        self.small_end = self.seq.una;
         if let Some(queue) = queue {
+            queue.small_end = queue.flight.una();
             queue.flight.forget_all();
             queue.recovery.forget();
         }

@@ -329,13 +329,15 @@ impl Sender {
         let waiting = self.text_end(queue).offset_from(seq).min(queued(queue));
         let urgent = self.urgent_end(queue).is_some();
         let most = self.most_text(urgent, max_text);
-        let len = self.judge_len(waiting, room, most, urgent);
+        let small = queue.is_some_and(SendQueue::awaits_small);
+        let len = self.judge_len(waiting, room, most, urgent || !small);
         let fin = len == waiting && room > len && self.fin_goes_with(len);
         (len > 0 || fin).then_some(SendRange::new(seq, len, fin))
     }
 
-    /// The amount of of `waiting` bytes to send in one (super-)segment, when `room` is admitted.
-    fn judge_len(&self, waiting: u32, room: u32, max_text: u32, urgent: bool) -> u32 {
+    /// The amount of of `waiting` bytes to send in one (super-)segment, when `room` is admitted; `small_may_go`: the last
+    /// segment may be a small one without a delay.
+    fn judge_len(&self, waiting: u32, room: u32, max_text: u32, small_may_go: bool) -> u32 {
         let mss = u32::from(self.mss);
         let len = waiting.min(room).min(max_text);
         let odd = odd_part(len, mss);
@@ -347,10 +349,7 @@ impl Sender {
             // Nagle in Minshall's form: a small segment waits only for an earlier small one
             // (RFC 9293 3.7.4 waits for any; that form stalls a large write's last segment).
             self.flags.has(Flags::FIN_QUEUED)
-                || !self.flags.has(Flags::CORK)
-                    && (self.flags.has(Flags::NO_DELAY)
-                        || urgent
-                        || self.small_end.at_or_before(self.seq.una))
+                || !self.flags.has(Flags::CORK) && (self.flags.has(Flags::NO_DELAY) || small_may_go)
         } else {
             // RFC 9293 3.8.6.2.1 (3): a window that admits half of the largest ever seen is worth
             // filling. Otherwise whole segments only: the rest of the window will come.
@@ -412,7 +411,6 @@ impl Sender {
         let again = !self.is_idle();
         let first = self.seq.una + 1;
         if bytes > 0 {
-            self.small_end = first + bytes;
             self.text_sent = cx.tick;
         }
         // What was sent behind it is under way still, if it is only this that is sent again.
@@ -420,7 +418,7 @@ impl Sender {
         if again {
             self.rtt.stop_timing();
         } else {
-            self.rtt.start_timing(first, cx.now);
+            self.rtt.start_timing(cx.now);
         }
         again
     }
@@ -454,7 +452,7 @@ impl Sender {
         // rest of a super-segment is new.
         let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         if odd_part(len, mss) != 0 {
-            self.small_end = self.small_end.later(end);
+            queue.small_end = queue.small_end.max(self.offset_of(queue, end));
         }
         self.text_sent = cx.tick;
         self.note_sent(cx, range.seq..end, len, queue);
@@ -476,7 +474,7 @@ impl Sender {
                 cx.counters.loss_probes += 1;
             }
         } else {
-            self.rtt.start_timing(end, cx.now);
+            self.rtt.start_timing(cx.now);
         }
         self.seq.sent_to(self.seq.nxt.later(end));
         (head, again)
