@@ -250,7 +250,7 @@ impl Shard {
         let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
         if slot.is_over() {
             self.tcp.unlink(&mut self.cx, &mut self.net, index);
-        } else if deadline < slot.armed {
+        } else if deadline < slot.timer.at {
             self.tcp.work.timers.arm(
                 &mut self.tcp.records.connections,
                 index,

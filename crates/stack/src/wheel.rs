@@ -7,7 +7,7 @@
 //! bitmap a level says which slots are taken, so neither finding the next deadline nor skipping
 //! idle time looks at empty slots. (Schemes 6 and 7 of Varghese and Lauck, 1987.)
 //!
-//! Nodes are 12 bytes *inside* the records, linked by index. Rejected: a binary heap, 30-100 ns a
+//! Nodes are 16 bytes *inside* the records, linked by index. Rejected: a binary heap, 30-100 ns a
 //! re-arm at a million timers and growth by copying; a list of entries apart from the records, one
 //! cache line more for each timer touched.
 //!
@@ -27,14 +27,14 @@
 
 use whimbrel_base::Instant;
 
-/// The node of a record for its one timer: 12 bytes.
+/// The node of a record for its one timer: 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerNode {
     /// The node before it, or `LIST` and the number of the list that it heads; [`UNARMED`].
     previous: u32,
     next: u32,
-    /// The tick of the deadline, modulo 2^32: armed nodes lie less than 2^31 ahead.
-    tick: u32,
+    /// When it is to fire, or its owner has it attended to otherwise; [`Instant::NEVER`]: not at all.
+    pub(crate) at: Instant,
 }
 
 /// The records that nodes live in, found by number: indices of a slab, less than 2^31.
@@ -58,8 +58,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// The longest that a timer can wait, in ticks: 2^31 - 1, 26 days. One armed for later fires
-    /// then; its owner, who knows the deadline, arms it again.
+    /// The longest that a timer waits on one level, in ticks: 2^31 - 1, 26 days. One armed for later is cascaded then.
     pub const HORIZON: u64 = (1 << 31) - 1;
 
     /// A wheel without timers, at `now`.
@@ -85,12 +84,10 @@ impl Wheel {
     /// Arms the timer of record `id` to fire at `at`, whatever it was armed for before.
     pub fn arm(&mut self, nodes: &mut impl TimerNodes, id: u32, at: Instant) {
         self.disarm(nodes, id);
-        // Up to the next tick, so that it never fires early; at least one tick ahead, so that a
-        // record that arms itself for the past waits its turn behind those that are due.
-        let tick = at.as_nanos().div_ceil(1 << TICK_BITS);
-        let tick = tick.clamp(self.elapsed + 1, self.elapsed + Self::HORIZON);
         self.len += 1;
-        self.link(nodes, id, tick);
+        // At least one tick ahead, so that a record that arms itself for the past waits its turn behind those
+        // that are due.
+        self.link(nodes, id, at, self.elapsed + 1);
     }
 
     /// Disarms the timer of record `id`, if it is armed. To be called before a record goes.
@@ -135,8 +132,8 @@ impl Wheel {
             }
             if let Some(id) = self.pop(nodes, CASCADING) {
                 *budget = left;
-                let tick = self.tick_of(nodes.node(id));
-                self.link(nodes, id, tick);
+                let at = nodes.node(id).at;
+                self.link(nodes, id, at, self.elapsed);
             } else if !self.turn(nodes, present) {
                 return None;
             }
@@ -188,13 +185,17 @@ impl Wheel {
         Some((level, (start % SLOTS as u64) as usize, start << shift))
     }
 
-    fn link(&mut self, nodes: &mut impl TimerNodes, id: u32, tick: u64) {
+    /// Has a node wait until `at`, at least until the tick `first`.
+    fn link(&mut self, nodes: &mut impl TimerNodes, id: u32, at: Instant, first: u64) {
+        // Up to the next tick, so that it never fires early.
+        let tick = at.as_nanos().div_ceil(1 << TICK_BITS);
+        let tick = tick.clamp(first, self.elapsed + Self::HORIZON);
         let list = self.list_for(tick);
         if list < DUE {
             self.taken[list / SLOTS] |= 1 << (list % SLOTS);
         }
         let next = core::mem::replace(&mut self.heads[list], id);
-        *nodes.node_mut(id) = TimerNode { previous: LIST | list as u32, next, tick: tick as u32 };
+        *nodes.node_mut(id) = TimerNode { previous: LIST | list as u32, next, at };
         if next != NONE {
             nodes.node_mut(next).previous = id;
         }
@@ -233,24 +234,18 @@ impl Wheel {
         if id == NONE {
             return None;
         }
-        let tick = nodes.node(id).tick;
+        let at = nodes.node(id).at;
         self.unlink(nodes, id);
-        nodes.node_mut(id).tick = tick;
+        nodes.node_mut(id).at = at;
         Some(id)
-    }
-
-    /// The tick of a node, of which it has 32 bits. No armed node lies before the present: a turn
-    /// stops at each taken slot, and goes on when what it held is fired or linked anew.
-    const fn tick_of(&self, node: &TimerNode) -> u64 {
-        self.elapsed + node.tick.wrapping_sub(self.elapsed as u32) as u64
     }
 }
 
 impl TimerNode {
     /// A node that is not armed.
-    pub const UNARMED: Self = Self { previous: UNARMED, next: NONE, tick: 0 };
+    pub const UNARMED: Self = Self { previous: UNARMED, next: NONE, at: Instant::NEVER };
 
-    /// True if it is armed.
+    /// True if it is armed, which is to say linked.
     #[inline]
     pub const fn is_armed(&self) -> bool {
         self.previous != UNARMED
@@ -278,7 +273,7 @@ const NONE: u32 = u32::MAX;
 /// As `previous`: no list has this number.
 const UNARMED: u32 = u32::MAX;
 
-const _: () = assert!(size_of::<TimerNode>() == 12);
+const _: () = assert!(size_of::<TimerNode>() == 16);
 const _: () = assert!(size_of::<Wheel>() <= 1_624);
 
 #[cfg(test)]

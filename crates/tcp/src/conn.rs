@@ -290,7 +290,7 @@ pub enum Read {
     Closed(CloseReason),
 }
 
-const _: () = assert!(size_of::<Connection>() <= 240 && size_of::<ConnStats>() <= 64);
+const _: () = assert!(size_of::<Connection>() <= 216 && size_of::<ConnStats>() <= 64);
 
 #[cfg(test)]
 mod tests;

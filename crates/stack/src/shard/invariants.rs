@@ -41,7 +41,7 @@ impl Shard {
                 return Err(format!("connection {index}: its text waits, and no clock knows"));
             }
             tally.linked += usize::from(slot.linked.is_some());
-            tally.armed += usize::from(slot.armed != Instant::NEVER);
+            tally.armed += usize::from(slot.timer.at != Instant::NEVER);
             tally.buffers += usize::from(slot.connection.holds_buffers());
             tally.accounted += u64::from(slot.connection.accounted());
         }

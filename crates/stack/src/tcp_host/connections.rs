@@ -1,6 +1,6 @@
 //! The connections of a shard, each with what the shard itself must know of it.
 
-use whimbrel_base::{Instant, Slab};
+use whimbrel_base::Slab;
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::table::{FlowHash, Opener};
 
@@ -11,9 +11,8 @@ use crate::wheel::{TimerNode, TimerNodes};
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     pub(crate) connection: Connection,
+    /// Its timer. `timer.at` is when it has the connection attended to, [`Instant::NEVER`] if it is not armed.
     pub(crate) timer: TimerNode,
-    /// When its timer has it attended to, [`Instant::NEVER`] if it is not armed.
-    pub(crate) armed: Instant,
     /// Its hash in the flow table.
     pub(crate) hash: FlowHash,
     /// It waits in a listener's accept queue.
@@ -32,7 +31,6 @@ impl ConnectionSlot {
         Self {
             connection,
             timer: TimerNode::default(),
-            armed: Instant::NEVER,
             hash,
             unaccepted: false,
             dirty: false,
@@ -79,4 +77,4 @@ impl TimerNodes for Connections {
     }
 }
 
-const _: () = assert!(size_of::<ConnectionSlot>() <= 272);
+const _: () = assert!(size_of::<ConnectionSlot>() <= 240);

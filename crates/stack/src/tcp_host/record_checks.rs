@@ -25,7 +25,7 @@ impl Records {
             (slot.dirty || !connection.wants_transmit(max_text), "it wants to transmit unlisted"),
             (!slot.dirty || dirty >= 1, "it is dirty and not in the list"),
             (!slot.listed || listed >= 1, "it has news and is not in the list"),
-            (connection.next_deadline() >= slot.armed, "its timer fires too late"),
+            (connection.next_deadline() >= slot.timer.at, "its timer fires too late"),
             (
                 slot.linked.is_none() || record == Some(Record::new(Kind::Connection, index)),
                 "the flow table does not lead to it",

@@ -7,7 +7,7 @@
 //! time-outs are a queue: 16 bytes and a few instructions to enter, nothing to leave, and while it
 //! stands there each deadline that lies behind that look is followed for nothing.
 //!
-//! Either way [`ConnectionSlot::armed`] says when the connection is attended to, never later than its deadline.
+//! Either way `ConnectionSlot::timer.at` says when the connection is attended to, never later than its deadline.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -56,9 +56,10 @@ impl Timers {
         now: Instant,
     ) -> bool {
         let check_at = now + FIRST_CHECK;
-        let defers = slot.armed == Instant::NEVER && (check_at..Instant::NEVER).contains(&deadline);
+        let defers =
+            slot.timer.at == Instant::NEVER && (check_at..Instant::NEVER).contains(&deadline);
         if defers {
-            slot.armed = check_at;
+            slot.timer.at = check_at;
             self.checks.push_back(DeferredCheck { at: check_at, index });
             self.awaiting_check += 1;
         }
@@ -80,7 +81,6 @@ impl Timers {
             return;
         }
         self.awaiting_check -= usize::from(slot.awaits_check());
-        slot.armed = deadline;
         self.wheel.arm(connections, index, deadline);
     }
 
@@ -91,15 +91,14 @@ impl Timers {
         if !slot.timer.is_armed() {
             return self.disarm_check(slot);
         }
-        slot.armed = Instant::NEVER;
         self.wheel.disarm(connections, index);
     }
 
     /// Disarms a timer that is not on the wheel.
     #[inline]
     pub(crate) fn disarm_check(&mut self, slot: &mut ConnectionSlot) {
-        self.awaiting_check -= usize::from(slot.armed != Instant::NEVER);
-        slot.armed = Instant::NEVER;
+        self.awaiting_check -= usize::from(slot.timer.at != Instant::NEVER);
+        slot.timer.at = Instant::NEVER;
     }
 
     /// Disarms and returns a connection whose timer is due at `now`; to be called until `None`. Each
@@ -116,7 +115,7 @@ impl Timers {
             *budget -= 1;
             // Its timer may have been disarmed since, or the place may be another connection's.
             let slot = connections.0.get_mut(check.index);
-            let Some(slot) = slot.filter(|slot| slot.armed == check.at && slot.awaits_check())
+            let Some(slot) = slot.filter(|slot| slot.timer.at == check.at && slot.awaits_check())
             else {
                 continue;
             };
@@ -124,17 +123,17 @@ impl Timers {
             // Only now is the deadline asked for: all that it was meanwhile cost nothing.
             let deadline = slot.connection.next_deadline();
             if deadline <= now {
-                slot.armed = Instant::NEVER;
+                slot.timer.at = Instant::NEVER;
                 return Some(check.index);
             }
-            slot.armed = deadline;
+            slot.timer.at = deadline;
             if deadline != Instant::NEVER {
                 self.wheel.arm(connections, check.index, deadline);
             }
         }
         let index = self.wheel.pop_due(connections, now, budget)?;
         if let Some(slot) = connections.0.get_mut(index) {
-            slot.armed = Instant::NEVER;
+            slot.timer.at = Instant::NEVER;
         }
         Some(index)
     }
@@ -149,7 +148,7 @@ impl Timers {
 impl ConnectionSlot {
     /// True if its timer stands in the queue and not in the wheel.
     fn awaits_check(&self) -> bool {
-        self.armed != Instant::NEVER && !self.timer.is_armed()
+        self.timer.at != Instant::NEVER && !self.timer.is_armed()
     }
 }
 

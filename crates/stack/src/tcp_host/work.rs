@@ -121,7 +121,7 @@ impl WorkQueues {
     #[inline(always)]
     pub(crate) fn timer_update(slot: &ConnectionSlot) -> Option<Instant> {
         let deadline = slot.connection.next_deadline();
-        if deadline < slot.armed {
+        if deadline < slot.timer.at {
             return Some(deadline);
         }
         // A deadline that moved away leaves the timer where it is: it fires early, finds nothing due
@@ -131,7 +131,7 @@ impl WorkQueues {
         }
         // Nor is it stopped while something is to be sent, which would start it again.
         let over = slot.connection.closed().is_some();
-        let runs = slot.armed != Instant::NEVER && !slot.dirty;
+        let runs = slot.timer.at != Instant::NEVER && !slot.dirty;
         (over || runs).then_some(deadline)
     }
 

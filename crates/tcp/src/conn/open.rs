@@ -52,7 +52,7 @@ impl Connection {
         let tcb = &mut connection.transfer.tcb;
         match handshake.round_trip {
             FirstTrip::Took(rtt) => {
-                tcb.sender.on_first_round_trip(rtt, &cx.tunables);
+                tcb.sender.on_first_round_trip(rtt);
                 tcb.counts.on_round_trip(rtt, cx.tick);
             }
             FirstTrip::Unknown => {}
@@ -86,11 +86,11 @@ impl Connection {
                     signals: Signals::default(),
                     state,
                     closed: None,
+                    keep_alive_probes: 0,
                     counts: Counts::new(cx.tick),
                 },
                 timers: Timers::default(),
                 stamps: Stamps { offset: open.timestamp_offset, ..Stamps::default() },
-                keep_alive_probes: 0,
             },
         }
     }

@@ -180,7 +180,7 @@ impl Connection {
             rto: sender.rtt().rto(tunables),
             backoff: sender.rtt().back_offs(),
             attempts: sender.attempts(),
-            keep_alive_probes: self.transfer.keep_alive_probes,
+            keep_alive_probes: self.transfer.tcb.keep_alive_probes,
             soft_error: self.soft_error(),
             unread: self.transfer.tcb.unread(),
             send_queued: self.transfer.tcb.send_queued(),

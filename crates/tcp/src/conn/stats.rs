@@ -94,8 +94,6 @@ pub(super) struct Counts {
     pub(super) last_ack_recv: Tick,
     /// When something was acknowledged last, or began to wait for it.
     pub(super) waits_since: Tick,
-    /// Milliseconds under [`Limit::Network`], wrapping.
-    pub(super) network_limited: u32,
     /// The least round trip since `min_rtt_since`, microseconds; `None` before the first.
     min_rtt: Option<NonZeroU32>,
     /// In [units](MIN_RTT_UNIT), modulo 2^16.
@@ -106,6 +104,8 @@ pub(super) struct Counts {
     pub(super) data_segs_out: u16,
     pub(super) delivered: u16,
     pub(super) rcv_mss: u16,
+    /// Milliseconds under [`Limit::Network`].
+    pub(super) network_limited: u16,
 }
 
 /// The number of times that each of the [`Counts`] has wrapped.
@@ -118,6 +118,7 @@ pub(super) struct Wraps {
     pub(super) data_segs_in: u16,
     pub(super) data_segs_out: u16,
     pub(super) delivered: u16,
+    pub(super) network_limited: u16,
 }
 
 impl Counts {
@@ -168,7 +169,7 @@ impl Counts {
             last_ack_recv: self.last_ack_recv,
             rcv_mss: self.rcv_mss,
             min_rtt: self.min_rtt,
-            network_limited: self.network_limited.wrapping_add(open),
+            network_limited: word(wraps.network_limited, self.network_limited).wrapping_add(open),
             limit,
         }
     }

@@ -48,6 +48,8 @@ pub(super) struct Tcb {
     pub(super) state: State,
     /// Why it is over, once it is.
     pub(super) closed: Option<CloseReason>,
+    /// Unanswered keep-alive probes in a row.
+    pub(super) keep_alive_probes: u8,
     pub(super) counts: Counts,
 }
 

@@ -129,7 +129,7 @@ impl Connection {
     /// The number of times in a row that the deadline of this purpose ran out without an answer.
     pub fn unanswered(&self, purpose: TimerPurpose) -> u8 {
         match purpose {
-            TimerPurpose::KeepAlive => self.transfer.keep_alive_probes,
+            TimerPurpose::KeepAlive => self.transfer.tcb.keep_alive_probes,
             TimerPurpose::Sender(_) => self.transfer.tcb.sender.attempts(),
             TimerPurpose::DelayedAck | TimerPurpose::FinWait2 => 0,
         }

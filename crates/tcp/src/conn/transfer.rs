@@ -35,8 +35,6 @@ pub(super) struct Transfer {
     pub(super) tcb: Tcb,
     pub(super) timers: Timers,
     pub(super) stamps: Stamps,
-    /// Unanswered keep-alive probes in a row.
-    pub(super) keep_alive_probes: u8,
 }
 
 impl Transfer {

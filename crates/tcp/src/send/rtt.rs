@@ -7,40 +7,26 @@ use whimbrel_base::{Instant, Micros};
 use crate::Tunables;
 
 /// Smoothed round-trip time, its variation, and the time-out that follows from them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct RttEstimator {
     /// SRTT, microseconds; 0 before the first measurement.
     srtt: u32,
-    /// RTTVAR, microseconds; 0 before the first measurement.
+    /// RTTVAR, microseconds. Before the first measurement: when what is being timed was sent, microseconds modulo
+    /// 2^32.
     rttvar: u32,
-    /// RTO without back-off, microseconds.
-    rto: u32,
     /// The number of time-outs doubled it since the last acknowledgment of new data.
     backoff: u8,
     /// A loss probe left, and nothing was measured since.
     is_probed: bool,
-    /// A SYN or a FIN is being timed, which no flight notes.
+    /// A SYN or a FIN is being timed, which no flight notes, because nothing was measured yet.
     timing: bool,
-    /// When it was sent, microseconds modulo 2^32.
-    timed_at: u32,
+    /// A SYN or SYN-ACK was lost, and RTO is three seconds at least until a round trip is measured.
+    lost_syn: bool,
 }
 
 impl RttEstimator {
-    /// No round trip was measured yet: RTO is the tunable `initial_rto`.
-    pub fn new(tunables: &Tunables) -> Self {
-        Self {
-            srtt: 0,
-            rttvar: 0,
-            rto: tunables.initial_rto.get(),
-            backoff: 0,
-            is_probed: false,
-            timing: false,
-            timed_at: 0,
-        }
-    }
-
     /// A round trip was measured.
-    pub fn on_sample(&mut self, rtt: Micros, tunables: &Tunables) {
+    pub fn on_sample(&mut self, rtt: Micros) {
         let rtt = rtt.get().max(1);
         if self.srtt == 0 {
             // RFC 6298 2.2: "SRTT <- R, RTTVAR <- R/2"
@@ -53,14 +39,21 @@ impl RttEstimator {
             self.rttvar = self.rttvar - self.rttvar / 4 + deviation / 4;
             self.srtt = (self.srtt - self.srtt / 8 + rtt / 8).max(1);
         }
+        (self.backoff, self.is_probed, self.timing) = (0, false, false);
+    }
+
+    /// RTO without back-off, microseconds.
+    #[inline]
+    fn base_micros(&self, tunables: &Tunables) -> u32 {
+        if self.srtt == 0 {
+            let least = if self.lost_syn { RTO_AFTER_LOST_SYN } else { 0 };
+            return tunables.initial_rto.get().max(least);
+        }
         // RFC 6298 2.3: "RTO <- SRTT + max (G, K*RTTVAR)", with the least RTO in G's place, as in
         // Linux: on a path without variation a floor under the sum alone would leave nothing for
         // an acknowledgment that the peer delays.
-        let [least, most] = [tunables.min_rto, tunables.max_rto].map(Micros::get);
-        let margin = self.rttvar.saturating_mul(4).max(least);
-        self.rto = self.srtt.saturating_add(margin).min(most);
-        self.backoff = 0;
-        self.is_probed = false;
+        let margin = self.rttvar.saturating_mul(4).max(tunables.min_rto.get());
+        self.srtt.saturating_add(margin).min(tunables.max_rto.get())
     }
 
     /// A loss probe left.
@@ -89,17 +82,13 @@ impl RttEstimator {
     /// RTO, back-off included, microseconds.
     #[inline]
     pub fn rto_micros(&self, tunables: &Tunables) -> u64 {
-        self.backed_off().min(u64::from(tunables.max_rto.get()))
-    }
-
-    const fn backed_off(&self) -> u64 {
-        let doubled = if self.backoff < 31 { self.backoff } else { 31 };
-        (self.rto as u64) << doubled
+        let backed_off = u64::from(self.base_micros(tunables)) << self.backoff.min(31);
+        backed_off.min(u64::from(tunables.max_rto.get()))
     }
 
     /// RTO as it follows from measurements, at most `max_rto`.
     pub fn first_rto(&self, tunables: &Tunables) -> Duration {
-        Micros::new(self.rto).min(tunables.max_rto).into()
+        Micros::new(self.base_micros(tunables)).min(tunables.max_rto).into()
     }
 
     /// The number of time-outs doubled RTO since the last acknowledgment of new data.
@@ -122,8 +111,7 @@ impl RttEstimator {
         // 3 seconds when data transmission begins". A timestamp's echo has measured the path all
         // the same: then RTO is what it says.
         if self.srtt == 0 {
-            self.rto = self.rto.max(RTO_AFTER_LOST_SYN);
-            self.backoff = 0;
+            (self.lost_syn, self.backoff) = (true, 0);
         }
     }
 
@@ -132,12 +120,11 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// Starts to time a SYN, or a FIN with nothing before it in flight: what acknowledges something new
-    /// acknowledges it.
+    /// Starts to time a SYN, or a FIN with nothing before it in flight, if nothing was measured yet: what acknowledges
+    /// something new acknowledges it.
     pub fn start_timing(&mut self, now: Instant) {
-        if !self.timing {
-            self.timing = true;
-            self.timed_at = now.as_micros() as u32;
+        if self.srtt == 0 && !self.timing {
+            (self.timing, self.rttvar) = (true, now.as_micros() as u32);
         }
     }
 
@@ -149,7 +136,7 @@ impl RttEstimator {
     /// The round trip that the acknowledgment of something new ends, if one was timed.
     pub fn finish_timing(&mut self, now: Instant) -> Option<Micros> {
         let timed = core::mem::take(&mut self.timing);
-        timed.then(|| Micros::new((now.as_micros() as u32).wrapping_sub(self.timed_at)))
+        timed.then(|| Micros::new((now.as_micros() as u32).wrapping_sub(self.rttvar)))
     }
 
     /// SRTT, if there was a measurement.
@@ -165,7 +152,8 @@ impl RttEstimator {
 
     /// RTTVAR (RFC 6298 2), zero before the first measurement.
     pub fn rttvar(&self) -> Duration {
-        Duration::from_micros(u64::from(self.rttvar))
+        let micros = if self.srtt == 0 { 0 } else { self.rttvar };
+        Duration::from_micros(u64::from(micros))
     }
 }
 

@@ -16,14 +16,14 @@ impl Tcb {
     pub(in crate::conn) fn count_arrival(&mut self, seg: &RxSegment<'_>, now: Tick) {
         let segs = u32::from(seg.meta.segs);
         if add(&mut self.counts.segs_in, segs) {
-            self.wraps().segs_in += 1;
+            count_one(&mut self.wraps().segs_in);
         }
         if !seg.payload.is_empty() {
             self.counts.last_data_recv = now;
             let each = if segs > 1 { u32::from(seg.meta.gso_size) } else { seg.payload.len() };
             self.counts.rcv_mss = self.counts.rcv_mss.max(each.min(u32::from(u16::MAX)) as u16);
             if add(&mut self.counts.data_segs_in, segs) {
-                self.wraps().data_segs_in += 1;
+                count_one(&mut self.wraps().data_segs_in);
             }
         }
     }
@@ -32,10 +32,10 @@ impl Tcb {
     #[inline]
     pub(in crate::conn) fn count_departure(&mut self, bytes: u32, segs: u32) {
         if add(&mut self.counts.segs_out, segs) {
-            self.wraps().segs_out += 1;
+            count_one(&mut self.wraps().segs_out);
         }
         if bytes > 0 && add(&mut self.counts.data_segs_out, segs) {
-            self.wraps().data_segs_out += 1;
+            count_one(&mut self.wraps().data_segs_out);
         }
     }
 
@@ -46,7 +46,7 @@ impl Tcb {
             self.wraps().bytes_acked += 1;
         }
         if add(&mut self.counts.delivered, segs) {
-            self.wraps().delivered += 1;
+            count_one(&mut self.wraps().delivered);
         }
     }
 
@@ -55,6 +55,17 @@ impl Tcb {
     pub(in crate::conn) fn count_received(&mut self, bytes: u32) {
         if add_bytes(&mut self.counts.bytes_received, bytes) {
             self.wraps().bytes_received += 1;
+        }
+    }
+
+    /// Counts a time under [`Limit::Network`].
+    #[inline]
+    fn count_network_limited(&mut self, millis: u32) {
+        let sum = u32::from(self.counts.network_limited).wrapping_add(millis);
+        self.counts.network_limited = sum as u16;
+        if sum > u16::MAX.into() {
+            let wraps = self.wraps();
+            wraps.network_limited = wraps.network_limited.wrapping_add((sum >> 16) as u16);
         }
     }
 
@@ -95,6 +106,11 @@ fn add(count: &mut u16, more: u32) -> bool {
     wrapped
 }
 
+/// Counts a wrap.
+fn count_one(wraps: &mut u16) {
+    *wraps = wraps.wrapping_add(1);
+}
+
 #[inline]
 fn add_bytes(count: &mut u32, more: u32) -> bool {
     let (sum, wrapped) = count.overflowing_add(more);
@@ -132,9 +148,7 @@ impl Tcb {
         let millis = before.millis(cx.tick);
         match before.limit {
             Limit::Application => {}
-            Limit::Network => {
-                self.counts.network_limited = self.counts.network_limited.wrapping_add(millis);
-            }
+            Limit::Network => self.count_network_limited(millis),
             Limit::Window | Limit::Buffer => {
                 self.cold_mut().info_counts.on_limited(before.limit, millis);
             }

@@ -17,7 +17,7 @@ impl Tcb {
             self.receiver.limit_mss(advmss.max(cx.tunables.least_mss));
         }
         if let Some(rtt) = metrics.rtt.filter(|_| self.sender.rtt().srtt().is_none()) {
-            self.sender.on_first_round_trip(rtt.into(), &cx.tunables);
+            self.sender.on_first_round_trip(rtt.into());
         }
         if let Some(algorithm) = metrics.congestion {
             self.set_congestion_control(algorithm);

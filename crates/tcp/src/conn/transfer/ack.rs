@@ -75,7 +75,7 @@ impl Transfer {
             // What was sent once may have waited for what was sent again, which the peer cannot tell.
             delivered.once_first = None;
         }
-        acked.rtt = self.measure(cx, seg, &delivered, losses);
+        acked.rtt = self.measure(cx, seg, acked.bytes, &delivered, losses);
         if self.tcb.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
             cold_path();
             self.update_too_big(cx, ack);
@@ -184,17 +184,20 @@ impl Transfer {
         }
     }
 
-    /// Measures the round trip that this acknowledgment ends.
+    /// Measures the round trip that this acknowledgment of `bytes` bytes of text ends.
     #[inline(always)]
     fn measure(
         &mut self,
         cx: &Context,
         seg: &RxSegment<'_>,
+        bytes: u32,
         delivered: &Delivered,
         losses: Losses,
     ) -> Option<Micros> {
         let stamps = self.tcb.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
-        let echoed = || stamps.and_then(|stamps| stamps.echoed(seg, cx.tick));
+        // A FIN alone is not worth the milliseconds of an echo.
+        let counts = |is_first| is_first || bytes > 0 || seg.header.flags.is_syn();
+        let echoed = |is_first| stamps.filter(|_| counts(is_first))?.echoed(seg, cx.tick);
         let buffers = self.tcb.buffers.as_deref().filter(|_| losses == Losses::Possible);
         let queue = buffers.map(|buffers| &buffers.send);
         let rtt = self.tcb.sender.measure(cx, delivered, queue, echoed)?;

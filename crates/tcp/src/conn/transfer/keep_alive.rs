@@ -24,7 +24,7 @@ impl Transfer {
             KeepAlive::Off => {
                 self.tcb.flags.clear(Flags::KEEP_ALIVE);
                 self.tcb.sender.set_keep_alive(false);
-                self.keep_alive_probes = 0;
+                self.tcb.keep_alive_probes = 0;
                 if self.tcb.may_be_probed() {
                     self.timers.stop_life();
                 }
@@ -44,7 +44,7 @@ impl Transfer {
     #[inline(never)]
     fn heard_while_watched(&mut self, cx: &Context) {
         if self.tcb.may_be_probed() {
-            self.keep_alive_probes = 0;
+            self.tcb.keep_alive_probes = 0;
             self.timers.life = cx.now + self.tcb.cold().keepalive_time(&cx.tunables);
         }
     }
@@ -76,13 +76,13 @@ impl Transfer {
             return false;
         }
         let is_gone = match self.tcb.patience(&cx.tunables) {
-            Some(limit) => self.keep_alive_probes > 0 && self.silence(cx) >= limit,
-            None => self.keep_alive_probes >= self.tcb.cold().keepalive_probes(&cx.tunables),
+            Some(limit) => self.tcb.keep_alive_probes > 0 && self.silence(cx) >= limit,
+            None => self.tcb.keep_alive_probes >= self.tcb.cold().keepalive_probes(&cx.tunables),
         };
         if is_gone {
             return true;
         }
-        self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
+        self.tcb.keep_alive_probes = self.tcb.keep_alive_probes.saturating_add(1);
         self.tcb.sender.set_keep_alive(true);
         cx.counters.keep_alives += 1;
         self.timers.life = cx.now + self.tcb.cold().keepalive_interval(&cx.tunables);
@@ -100,7 +100,7 @@ impl Transfer {
     /// The time that the connection may be silent became another one.
     pub(in crate::conn) fn restart_keep_alive(&mut self, cx: &Context) {
         let is_watched = self.tcb.flags.has(Flags::KEEP_ALIVE) && self.tcb.may_be_probed();
-        if is_watched && self.keep_alive_probes == 0 {
+        if is_watched && self.tcb.keep_alive_probes == 0 {
             let left =
                 self.tcb.cold().keepalive_time(&cx.tunables).saturating_sub(self.silence(cx));
             self.timers.life = cx.now + left;

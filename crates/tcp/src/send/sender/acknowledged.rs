@@ -218,7 +218,8 @@ impl Sender {
     }
 
     /// Measures the round trip that the last acknowledgment ended: of the first segment that it acknowledges, if
-    /// that was sent once, or since what it echoes was sent. `queue`: of a sender of which something may be missing.
+    /// that was sent once, or since what it echoes was sent, which `echoed` tells if nothing was measured yet (true) or
+    /// else. `queue`: of a sender of which something may be missing.
     // Always: what was delivered is at hand there, and would be stored for it.
     #[inline(always)]
     pub fn measure(
@@ -226,7 +227,7 @@ impl Sender {
         cx: &Env,
         delivered: &Delivered,
         queue: Option<&SendQueue>,
-        echoed: impl FnOnce() -> Option<Micros>,
+        echoed: impl FnOnce(bool) -> Option<Micros>,
     ) -> Option<Micros> {
         // What was sent is measured in microseconds, the echo in milliseconds; after a
         // retransmission only the echo tells which copy arrived.
@@ -235,9 +236,9 @@ impl Sender {
         let clear = |trip: &Micros| !self.is_ambiguous(cx, *trip, queue);
         let rtt = match timed {
             Some(trip) if clear(&trip) => trip,
-            _ => echoed().filter(clear)?,
+            _ => echoed(self.rtt.srtt_micros().is_none()).filter(clear)?,
         };
-        self.rtt.on_sample(rtt, &cx.tunables);
+        self.rtt.on_sample(rtt);
         Some(rtt)
     }
 

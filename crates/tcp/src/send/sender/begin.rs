@@ -17,7 +17,7 @@ impl Sender {
         window.note_used(cx.tick);
         Self {
             seq: SendSequence::new(iss, SeqNum::new(0)),
-            rtt: RttEstimator::new(&cx.tunables),
+            rtt: RttEstimator::default(),
             window,
             text_sent: cx.tick,
             size: cx.tunables.send_buffer,
@@ -96,7 +96,7 @@ impl Sender {
     }
 
     /// The handshake's round trip was measured before this record began.
-    pub fn on_first_round_trip(&mut self, rtt: Micros, tunables: &Tunables) {
-        self.rtt.on_sample(rtt, tunables);
+    pub fn on_first_round_trip(&mut self, rtt: Micros) {
+        self.rtt.on_sample(rtt);
     }
 }
