@@ -69,7 +69,7 @@ impl Connection {
             cx.counters.attempt_fails += 1;
         }
         self.transfer.tcb.state = State::Closed;
-        self.finish(reason);
+        self.finish(cx, reason);
         self.transfer.tcb.account_buffers(cx);
     }
 
@@ -77,10 +77,10 @@ impl Connection {
     pub(super) fn enter_time_wait(&mut self, cx: &mut Context) {
         cx.counters.time_wait += 1;
         self.transfer.tcb.state = State::TimeWait;
-        self.finish(CloseReason::Finished);
+        self.finish(cx, CloseReason::Finished);
     }
 
-    fn finish(&mut self, reason: CloseReason) {
+    fn finish(&mut self, cx: &Context, reason: CloseReason) {
         self.transfer.tcb.closed = Some(reason);
         self.transfer.timers.stop_all();
         self.transfer.tcb.signals.raise(Signals::CLOSED);
@@ -92,6 +92,7 @@ impl Connection {
             if self.transfer.tcb.flags.has(Flags::ORPHAN) {
                 buffers.recv.clear();
             }
+            self.transfer.tcb.note_limit(cx);
         }
     }
 

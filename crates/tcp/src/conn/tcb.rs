@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::conn::cold::{ColdRecord, ColdView};
 use crate::conn::ends::Ends;
 use crate::conn::stats::Counts;
-use crate::conn::{BufferPool, Buffers, ConnStats, Flags, Signals, State};
+use crate::conn::{BufferPool, Buffers, ConnStats, Flags, Limit, Signals, State};
 use crate::recv::{Receiver, WindowBounds};
 use crate::send::{SendBounds, SendQueue, Sender};
 use crate::verdict::CloseReason;
@@ -145,6 +145,7 @@ impl Tcb {
     #[inline(never)]
     fn give_back(&mut self, pool: &mut BufferPool) {
         if let Some(mut buffers) = self.buffers.take() {
+            debug_assert!(buffers.limit.limit == Limit::Application, "there is no text");
             // It quoted our FIN, if it is there still.
             buffers.too_big = None;
             buffers.send.end();

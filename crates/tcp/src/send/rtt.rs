@@ -42,18 +42,19 @@ impl RttEstimator {
         (self.backoff, self.is_probed, self.timing) = (0, false, false);
     }
 
-    /// RTO without back-off, microseconds.
+    /// RTO without back-off, microseconds, at most `max_rto`.
     #[inline]
-    fn base_micros(&self, tunables: &Tunables) -> u32 {
+    fn base_micros(&self, tunables: &Tunables) -> u64 {
+        let most = tunables.max_rto.get();
         if self.srtt == 0 {
             let least = if self.lost_syn { RTO_AFTER_LOST_SYN } else { 0 };
-            return tunables.initial_rto.get().max(least);
+            return tunables.initial_rto.get().max(least).min(most).into();
         }
         // RFC 6298 2.3: "RTO <- SRTT + max (G, K*RTTVAR)", with the least RTO in G's place, as in
         // Linux: on a path without variation a floor under the sum alone would leave nothing for
         // an acknowledgment that the peer delays.
-        let margin = self.rttvar.saturating_mul(4).max(tunables.min_rto.get());
-        self.srtt.saturating_add(margin).min(tunables.max_rto.get())
+        let margin = (4 * u64::from(self.rttvar)).max(tunables.min_rto.get().into());
+        (u64::from(self.srtt) + margin).min(most.into())
     }
 
     /// A loss probe left.
@@ -82,13 +83,18 @@ impl RttEstimator {
     /// RTO, back-off included, microseconds.
     #[inline]
     pub fn rto_micros(&self, tunables: &Tunables) -> u64 {
-        let backed_off = u64::from(self.base_micros(tunables)) << self.backoff.min(31);
-        backed_off.min(u64::from(tunables.max_rto.get()))
+        let base = self.base_micros(tunables);
+        if self.backoff == 0 { base } else { self.backed_off(base, tunables) }
+    }
+
+    #[cold]
+    fn backed_off(&self, base: u64, tunables: &Tunables) -> u64 {
+        (base << self.backoff.min(31)).min(tunables.max_rto.get().into())
     }
 
     /// RTO as it follows from measurements, at most `max_rto`.
     pub fn first_rto(&self, tunables: &Tunables) -> Duration {
-        Micros::new(self.base_micros(tunables)).min(tunables.max_rto).into()
+        Duration::from_micros(self.base_micros(tunables))
     }
 
     /// The number of time-outs doubled RTO since the last acknowledgment of new data.
