@@ -155,7 +155,7 @@ struct Receiver {
 
 impl Receiver {
     fn take(&mut self, start: usize, text: &[u8]) {
-        let (payload, take) = (Payload::Borrowed(text), text.len() as u32);
+        let (payload, take) = (Payload::borrowed(text), text.len() as u32);
         if start <= self.nxt {
             let known = ((self.nxt - start) as u32).min(take);
             self.nxt += self.buffer.append(&mut self.pool, payload, known, take - known) as usize;

@@ -232,7 +232,7 @@ impl Sender {
         if let Ok((header, _)) = TcpView::parse(ack) {
             let segment = RxSegment {
                 header,
-                payload: Payload::Borrowed(&[]),
+                payload: Payload::NONE,
                 meta: META,
                 class: TrafficClass::default(),
             };

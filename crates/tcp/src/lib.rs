@@ -47,7 +47,7 @@
 //! let mut arrived = |header: &TcpHeader, judge: &mut dyn FnMut(&RxSegment<'_>)| {
 //!     let len = header.emit(OptionOrder::Linux, &mut bytes);
 //!     let (header, _) = TcpView::parse(&bytes[..len]).expect("it was written above");
-//!     let (payload, meta) = (Payload::Borrowed(&[]), SegMeta::SINGLE);
+//!     let (payload, meta) = (Payload::NONE, SegMeta::SINGLE);
 //!     judge(&RxSegment { header, payload, meta, class: TrafficClass::default() });
 //! };
 //! arrived(&syn_ack, &mut |segment| {

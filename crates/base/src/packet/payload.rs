@@ -7,15 +7,15 @@ use bytes::Bytes;
 /// Size of the largest chunk of memory for received text, in bytes: a super-segment.
 pub const LARGEST_CHUNK: usize = 64 << 10;
 
-/// The text of an arrived segment.
+/// The text of an arrived segment: its length in bytes, which each step asks for, and its place.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
     /// In the device's memory, borrowed for the length of the call.
-    Borrowed(&'a [u8]),
+    Borrowed(u32, &'a [u8]),
     /// The texts of several segments that follow each other, in the device's memory.
-    Gathered(&'a [&'a [u8]]),
+    Gathered(u32, &'a [&'a [u8]]),
     /// In memory that may be kept.
-    InChunk(ChunkText<'a>),
+    InChunk(u32, ChunkText<'a>),
 }
 
 /// Text that fills most of a chunk.
@@ -58,31 +58,37 @@ impl<'a> ChunkText<'a> {
     }
 }
 
-impl Payload<'_> {
-    /// Returns the length in bytes, at most 65,535.
-    #[inline]
-    pub fn len(&self) -> u32 {
-        match self {
-            Self::Borrowed(bytes) => bytes.len() as u32,
-            _ => self.long_len(),
-        }
+impl<'a> Payload<'a> {
+    /// No text.
+    pub const NONE: Self = Self::Borrowed(0, &[]);
+
+    /// Text in the device's memory.
+    #[inline(always)]
+    pub const fn borrowed(text: &'a [u8]) -> Self {
+        Self::Borrowed(text.len() as u32, text)
     }
 
-    /// Returns the length of text that only comes in bulk. It is separate so that it slows nothing
-    /// else.
-    #[cold]
-    #[inline(never)]
-    fn long_len(&self) -> u32 {
+    /// Several texts in the device's memory.
+    pub fn gathered(texts: &'a [&'a [u8]]) -> Self {
+        Self::Gathered(texts.iter().map(|text| text.len() as u32).sum(), texts)
+    }
+
+    /// Text in a chunk.
+    pub const fn in_chunk(text: ChunkText<'a>) -> Self {
+        Self::InChunk(text.len, text)
+    }
+
+    /// Returns the length in bytes, at most 65,535.
+    #[inline]
+    pub const fn len(&self) -> u32 {
         match self {
-            Self::Borrowed(bytes) => bytes.len() as u32,
-            Self::Gathered(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
-            Self::InChunk(text) => text.len,
+            Self::Borrowed(len, _) | Self::Gathered(len, _) | Self::InChunk(len, _) => *len,
         }
     }
 
     /// True if there is no text.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }

@@ -26,7 +26,7 @@ impl Records {
         budget: &Budget,
     ) -> usize {
         match found.arrival.segment.payload {
-            Payload::Borrowed(text) if text.len() >= LEAST => {
+            Payload::Borrowed(_, text) if text.len() >= LEAST => {
                 self.judge_coalescible(found, behind, budget)
             }
             _ => 0,
@@ -89,7 +89,7 @@ pub(crate) fn join<'a>(
     let mut header = segment.header;
     let followers = behind.iter().map(|found| &found.arrival.segment);
     for (segment, place) in core::iter::once(segment).chain(followers).zip(slices.iter_mut()) {
-        if let Payload::Borrowed(text) = segment.payload {
+        if let Payload::Borrowed(_, text) = segment.payload {
             *place = text;
         }
         // PSH of one of them is PSH of all.
@@ -97,7 +97,7 @@ pub(crate) fn join<'a>(
         count += 1;
     }
     let gso_size = segment.payload.len() as u16;
-    let payload = Payload::Gathered(slices.get(..count).unwrap_or_default());
+    let payload = Payload::gathered(slices.get(..count).unwrap_or_default());
     let meta = SegMeta { segs: count as u16, gso_size, checksum: segment.meta.checksum };
     let segment = RxSegment { header, payload, meta, class: segment.class };
     let arrival = Arrival { key: first.arrival.key, segment };

@@ -75,7 +75,7 @@ impl ChunkQueue {
     /// Appends `take` bytes of `payload` after its first `skip`: a copy, unless it is text in a chunk, and
     /// they are all of it.
     pub fn append(&mut self, pool: &mut ChunkPool, payload: Payload<'_>, skip: u32, take: u32) {
-        if let Payload::InChunk(text) = payload
+        if let Payload::InChunk(_, text) = payload
             && take == payload.len()
         {
             return self.push(text.keep(), (ChunkPool::LARGEST + HEADER) as u32);

@@ -8,9 +8,9 @@ use whimbrel_base::packet::Payload;
 pub(super) fn each_part(payload: Payload<'_>, skip: u32, take: u32, mut each: impl FnMut(&[u8])) {
     let (skip, take) = (skip as usize, take as usize);
     match payload {
-        Payload::Borrowed(bytes) => each(bytes.get(skip..skip + take).unwrap_or_default()),
-        Payload::Gathered(slices) => each_within(slices, skip, take, each),
-        Payload::InChunk(text) => each(text.bytes().get(skip..skip + take).unwrap_or_default()),
+        Payload::Borrowed(_, bytes) => each(bytes.get(skip..skip + take).unwrap_or_default()),
+        Payload::Gathered(_, slices) => each_within(slices, skip, take, each),
+        Payload::InChunk(_, text) => each(text.bytes().get(skip..skip + take).unwrap_or_default()),
     }
 }
 

@@ -43,7 +43,7 @@ impl Feed {
         let mut frame = core::mem::take(&mut self.frame);
         frame.clear();
         frame.extend((from..to).map(byte));
-        let fresh = self.put(from, to, Payload::Borrowed(&frame));
+        let fresh = self.put(from, to, Payload::borrowed(&frame));
         self.frame = frame;
         if fresh {
             self.note(from, to);

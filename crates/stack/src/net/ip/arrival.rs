@@ -83,10 +83,10 @@ impl<'a> Arrival<'a> {
     #[cold]
     #[inline(never)]
     pub(crate) fn stay_if_long(&mut self, chunk: &'a Bytes) {
-        if let Payload::Borrowed(text) = self.segment.payload
+        if let Payload::Borrowed(_, text) = self.segment.payload
             && let Some(text) = ChunkText::find(chunk, text)
         {
-            self.segment.payload = Payload::InChunk(text);
+            self.segment.payload = Payload::in_chunk(text);
         }
     }
 
@@ -100,7 +100,7 @@ impl<'a> Arrival<'a> {
             key,
             segment: RxSegment {
                 header,
-                payload: Payload::Borrowed(text),
+                payload: Payload::borrowed(text),
                 meta,
                 class: TrafficClass::default(),
             },

@@ -260,7 +260,7 @@ fn read_segment<'a>(
         key,
         segment: RxSegment {
             header,
-            payload: Payload::Borrowed(text),
+            payload: Payload::borrowed(text),
             meta,
             class: TrafficClass::default(),
         },

@@ -36,7 +36,7 @@ impl Tcb {
         let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.recv.has_held()) else {
             return;
         };
-        let advance = buffers.recv.append(&mut cx.pool.chunks, Payload::Borrowed(&[]), 0, 0);
+        let advance = buffers.recv.append(&mut cx.pool.chunks, Payload::NONE, 0, 0);
         self.receiver.advance(advance);
         self.count_received(advance);
         self.signals.raise(Signals::READABLE);

@@ -86,7 +86,7 @@ impl Side {
 
     pub(super) fn take(&mut self, now: Instant, flying: &Flying) -> Verdict {
         let meta = SegMeta { segs: flying.segs, gso_size: 0, checksum: RxChecksum::Verified };
-        let payload = Payload::Borrowed(&flying.text);
+        let payload = Payload::borrowed(&flying.text);
         let mut bytes = [0; TcpHeader::MAX_LEN];
         let len = flying.header.emit(OptionOrder::Linux, &mut bytes);
         let (header, _) = TcpView::parse(&bytes[..len]).expect("we wrote it");

@@ -95,7 +95,7 @@ const FINE: u32 = 4_000;
 /// The part of a payload that lies in the window, if it is in the device's memory and short.
 #[inline]
 fn short<'a>(payload: &Payload<'a>, text: Text) -> Option<&'a [u8]> {
-    let Payload::Borrowed(bytes) = *payload else { return None };
+    let Payload::Borrowed(_, bytes) = *payload else { return None };
     let from = text.skip as usize;
     let bytes = bytes.get(from..from + text.take as usize)?;
     (bytes.len() <= ShortTexts::MOST).then_some(bytes)

@@ -59,7 +59,7 @@ impl Fed {
 
     fn take(&mut self, from: usize, to: usize) -> Option<Held> {
         let bytes = self.stream[from..to].to_vec();
-        self.take_as(from, to, Payload::Borrowed(&bytes), 100)
+        self.take_as(from, to, Payload::borrowed(&bytes), 100)
     }
 
     fn drain(&mut self) {
@@ -99,10 +99,10 @@ fn ranges_beyond_the_limit_are_refused_but_known_ones_grow() {
     let mut fed = Fed::new(2_000);
     let bytes = [0; 10];
     for at in [100, 200, 300] {
-        let held = fed.take_as(at, at + 10, Payload::Borrowed(&bytes), 3);
+        let held = fed.take_as(at, at + 10, Payload::borrowed(&bytes), 3);
         assert_eq!(held, Some(Held::Kept));
     }
-    let mut hold = |at| fed.take_as(at, at + 10, Payload::Borrowed(&bytes), 3);
+    let mut hold = |at| fed.take_as(at, at + 10, Payload::borrowed(&bytes), 3);
     assert_eq!(hold(400), Some(Held::Refused));
     assert_eq!(hold(310), Some(Held::Kept));
     assert_eq!(hold(195), Some(Held::Kept), "it begins before one, and makes none");
@@ -251,8 +251,8 @@ proptest! {
             let to = (from + len).min(3_000);
             let bytes = fed.stream[from..to].to_vec();
             let cut: Vec<&[u8]> = bytes.chunks(bytes.len().div_ceil(slices.max(1))).collect();
-            let gathered = Payload::Gathered(&cut);
-            let payload = if slices == 0 { Payload::Borrowed(&bytes) } else { gathered };
+            let gathered = Payload::gathered(&cut);
+            let payload = if slices == 0 { Payload::borrowed(&bytes) } else { gathered };
             let again = (from..to).find(|at| held.contains(at)).map(|first| {
                 (first, (first..to).find(|at| !held.contains(at)).unwrap_or(to))
             });
@@ -309,7 +309,7 @@ fn text_in_its_chunk_pins_at_most_twice_itself() {
         let chunk = bytes::Bytes::from(std::vec![7; len]);
         let text = ChunkText::find(&chunk, &chunk).unwrap();
         for _ in 0..3 {
-            buffer.append(&mut pool, Payload::InChunk(text), 0, len as u32);
+            buffer.append(&mut pool, Payload::in_chunk(text), 0, len as u32);
         }
         while buffer.unread() > 0 {
             let bound = 2 * buffer.unread() as usize + 4_096;

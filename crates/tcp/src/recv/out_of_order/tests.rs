@@ -40,7 +40,7 @@ fn everything_is_there(draws: &mut Draws, span: u64, most: u64) {
             let end = start + 1 + draws.below(most);
             if held.around(start).is_none_or(|(_, held_end)| held_end < end) {
                 let text: Vec<u8> = (start..end).map(byte).collect();
-                held.insert(start, end, Payload::Borrowed(&text), 0);
+                held.insert(start, end, Payload::borrowed(&text), 0);
                 assert!(held.around(start).is_some_and(|(_, held_end)| held_end >= end));
             }
         }

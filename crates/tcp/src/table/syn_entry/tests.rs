@@ -73,7 +73,7 @@ fn judge(entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
 }
 
 fn judge_by(rules: &Tunables, entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
-    let payload = Payload::Borrowed(text);
+    let payload = Payload::borrowed(text);
     let mut bytes = [0; TcpHeader::MAX_LEN];
     let len = header.emit(OptionOrder::Linux, &mut bytes);
     let (header, _) = TcpView::parse(&bytes[..len]).unwrap();

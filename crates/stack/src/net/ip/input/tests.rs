@@ -66,7 +66,9 @@ fn read(
     }
     match read? {
         Input::Segment(arrival) => {
-            let Payload::Borrowed(text) = arrival.segment.payload else { panic!("not borrowed") };
+            let Payload::Borrowed(_, text) = arrival.segment.payload else {
+                panic!("not borrowed")
+            };
             Ok((arrival.key, text.to_vec()))
         }
         Input::Echo(_) | Input::EchoReply(_) | Input::Report(_) => Err(FrameDrop::IcmpType),

@@ -220,7 +220,7 @@ fn segment(
     };
     RxSegment {
         header,
-        payload: Payload::Borrowed(text),
+        payload: Payload::borrowed(text),
         meta: SegMeta::SINGLE,
         class: TrafficClass::default(),
     }
