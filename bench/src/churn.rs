@@ -131,34 +131,42 @@ impl Churn {
         Ok(())
     }
 
-    /// Opens so many connections more, on which nothing is sent.
+    /// Opens so many connections more, on which nothing is sent. Returns the client's ends.
     pub(crate) fn open_idle(
         &mut self,
         count: u32,
         mut kept: Option<&mut Kept>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Handle>, Failure> {
         for _ in 0..count {
             self.connect()?;
         }
-        let (mut connected, mut accepted) = (0, 0);
-        while connected < count || accepted < count {
+        let (mut connected, mut accepted) = (Vec::new(), 0);
+        while connected.len() < count as usize || accepted < count {
             let sent = self.wires.carry(self.now, &mut self.client, &mut self.server);
             if let Some(kept) = &mut kept {
                 self.wires.buffers.iter().take(sent).for_each(|packet| kept.keep(packet));
             }
             let answered = self.wires.carry(self.now, &mut self.server, &mut self.client);
             if sent + answered == 0 {
-                return Err(format!("{connected} of {count} connections are open").into());
+                return Err(format!("{} of {count} connections are open", connected.len()).into());
             }
             while let Some(event) = self.client.poll_event() {
-                connected += u32::from(matches!(event, Event::Connected(_)));
+                if let Event::Connected(handle) = event {
+                    connected.push(handle);
+                }
             }
             while self.server.poll_event().is_some() {}
             while self.server.accept(self.listener).is_some() {
                 accepted += 1;
             }
         }
-        Ok(())
+        Ok(connected)
+    }
+
+    /// Carries what each host has to send to the other.
+    pub(crate) fn carry(&mut self) {
+        self.wires.carry(self.now, &mut self.client, &mut self.server);
+        self.wires.carry(self.now, &mut self.server, &mut self.client);
     }
 
     /// Drops what either host has to send.

@@ -20,9 +20,9 @@ use crate::bulk::{CASES, Counted, MOST_FAULTS, paced};
 use crate::churn::Options;
 use crate::datagrams::CountedDatagrams;
 use crate::hostile::{PACKETS, STREAMS, Stream};
-use crate::misses;
 use crate::part_run::{BATCH, Part, PartRun, ROUNDS};
 use crate::pieces::{BUFFERS, Case, Pieces};
+use crate::{idle, misses};
 
 /// Counts every part, and compares with the figures of [`FILE`].
 pub(crate) fn compare() -> Result<(), Failure> {
@@ -39,7 +39,7 @@ pub(crate) fn compare() -> Result<(), Failure> {
     }
     dearer += judge("together", [now, before], WHOLE_PERCENT);
     dearer += judge_bare(now)?;
-    dearer += misses::judge(&known)?;
+    dearer += misses::judge(&known)? + idle::judge()?;
     dearer += judge_datagrams()? + judge_streams()? + judge_pieces()?;
     // What follows leaves a processor idle.
     let programs = thread::spawn(|| Ok([build("in-flight")?, build("operated")?]));
@@ -229,7 +229,7 @@ pub(crate) fn run(name: &str, options: Option<&str>) -> Result<(), Failure> {
     if let Some(done) = paced::run(name) {
         return done;
     }
-    if let Some(done) = misses::run(name) {
+    if let Some(done) = misses::run(name).or_else(|| idle::run(name)) {
         return done;
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);

@@ -12,6 +12,7 @@ mod compare;
 mod counts;
 mod datagrams;
 mod hostile;
+mod idle;
 mod meter;
 mod misses;
 mod part_run;

@@ -67,7 +67,7 @@ impl Hosts for Whimbrel {
     }
 
     fn open_idle(&mut self, count: u32) -> Result<(), Failure> {
-        self.churn.open_idle(count, self.kept.as_mut())
+        self.churn.open_idle(count, self.kept.as_mut()).map(|_opened| ())
     }
 
     fn receive_syns(&mut self, count: u32) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! A connection: the record of a flow that carries data (RFC 9293 3.3.1's TCB).
 //!
 //! LISTEN, passive SYN-RECEIVED and TIME-WAIT have records of their own and never come here. The
-//! record is one piece of at most 232 bytes; the text that it buffers is in [`Buffers`], which are there
+//! record is one piece of 216 bytes; the text that it buffers is in [`Buffers`], which are there
 //! only while something is in them.
 //!
 //! It has three layers, each a field of the next, and none calls the one above it:

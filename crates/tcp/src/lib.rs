@@ -3,7 +3,7 @@
 //!
 //! A flow is held by the record that its lifetime needs, and by no more: a
 //! [`SynEntry`](table::SynEntry) while it is half open (64 bytes), a [`Connection`](conn::Connection)
-//! while it carries data (at most 232, and buffers while something is in them), a
+//! while it carries data (216, and buffers while something is in them), a
 //! [`TimeWait`](table::TimeWait) when it is over (48). One [`FlowTable`](table::FlowTable) finds
 //! whichever it is by one keyed probe.
 //!

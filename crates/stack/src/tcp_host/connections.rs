@@ -7,7 +7,7 @@ use whimbrel_tcp::table::{FlowHash, Opener};
 use crate::ip::FlowKey;
 use crate::wheel::{TimerNode, TimerNodes};
 
-/// A connection in its place: four cache lines.
+/// A connection in its place: 240 bytes.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     pub(crate) connection: Connection,

@@ -6,6 +6,7 @@ mod pair;
 mod arrival;
 mod closing;
 mod congestion;
+mod counts;
 mod faults;
 mod hunger;
 mod icmp;
