@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::netns::Net;
 use crate::running::{Running, await_that, fail, succeed, unbroken};
 use crate::serve::{MIB, kernel_counter, noise};
+use crate::signals::free_address;
 
 const CURL: &str = "curl -sS --max-time 20 --http2-prior-knowledge";
 
@@ -80,7 +81,7 @@ fn twenty_at_once(at: &str) -> usize {
 
 #[test]
 fn streams_of_one_connection_do_not_wait_for_each_other() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = free_address();
     let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     serve.args(["serve", "-w", "kernel:", "-l", &port.to_string(), "--h2c", "--think", "300ms"]);
     let serve = Running::start(serve.stdout(Stdio::null()));

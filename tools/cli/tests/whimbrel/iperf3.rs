@@ -213,7 +213,7 @@ fn whimbrel_client_uses_its_own_server_on_kernel_sockets() {
 
 #[test]
 fn busy_server_refuses_and_continues() {
-    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let Some(net) = Net::with(&["iperf3", "ss"]) else { return };
     let serve = server(&net, "");
     // Long enough for both that are refused, and no faster than leaves them a processor.
     let first = ["-c", "10.9.0.2", "-t", "20", "-b", "10M", "--forceflush", "-i", "0.2"];
@@ -238,6 +238,11 @@ fn busy_server_refuses_and_continues() {
     assert_eq!(error.lines().count(), 1, "{error}");
     lines.read_to_string(&mut text).unwrap();
     assert!(busy.wait().success(), "{text}");
+    // The server hears of the end a moment after its client's.
+    let open = "-Htn state established state fin-wait-1 state fin-wait-2 state close-wait";
+    await_that("the server has closed", || {
+        succeed(net.command("ss").args(open.split(' '))).is_empty()
+    });
     let text = serve.stop();
     assert!(unbroken(&text).contains("3 requests (2 refused); 0 connections failed"), "{text}");
 }

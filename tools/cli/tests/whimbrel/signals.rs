@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::process::{ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
@@ -18,9 +19,15 @@ fn whimbrel(words: &str) -> Command {
     command
 }
 
-/// An address of this machine without a listener.
+/// An address of this machine without a listener, and which no other test is told. It lies below the ephemeral ports:
+/// one of these is soon another socket's, or connects to itself.
 pub(crate) fn free_address() -> std::net::SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(61);
+    let mut ports = std::iter::repeat_with(|| TOLD.fetch_add(1, Ordering::Relaxed))
+        .map(|told| 10_000 + (first.wrapping_add(told) % 22_000) as u16);
+    let free = ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    free.unwrap().local_addr().unwrap()
 }
 
 #[test]
