@@ -32,6 +32,7 @@ mod icmp;
 mod info_counts;
 mod input;
 mod invariants;
+mod limit;
 mod marks;
 mod mtu_search;
 mod open;
@@ -65,8 +66,9 @@ use cold::ColdRecord;
 pub use context::{BufferPool, Context};
 pub use handshake::{ActiveOpen, FastSyn, FirstTrip, Handshake, SynOptions};
 pub use info_counts::TcpInfoCounts;
+pub use limit::Limit;
+use limit::LimitSpan;
 pub use marks::EcnFeedback;
-use marks::MarkCounters;
 pub(crate) use marks::{INITIAL_CE_PACKETS, reported};
 pub use mtu_search::PathFinding;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
@@ -75,8 +77,8 @@ use path_mtu::TooBig;
 pub use remains::Remains;
 pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
-pub use stats::{Limit, Tally};
-use stats::{LimitSpan, Wraps};
+pub use stats::Tally;
+use stats::Wraps;
 pub use tcb::initial_window;
 pub use timers::{TimerFinding, TimerPurpose, Timers};
 use transfer::Transfer;
@@ -173,13 +175,6 @@ pub struct ConnStats {
     syn_challenges: u8,
     /// Settings of this connection only, and rare counts.
     cold: Option<Box<ColdRecord>>,
-}
-
-impl ConnStats {
-    /// The counters of accurate feedback, once such feedback was agreed upon.
-    fn marks_of(stats: &mut Option<Box<Self>>) -> Option<&mut MarkCounters> {
-        stats.as_deref_mut()?.cold.as_deref_mut()?.marks.as_mut()
-    }
 }
 
 /// Text and notes that a connection buffers: there only while there are any.

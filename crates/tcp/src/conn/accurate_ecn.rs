@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::{AccurateEcn, SackBlocks, TcpFlags, TcpOptions};
 use crate::conn::marks::Report;
 use crate::conn::output::{Feedback, RareOptions};
 use crate::conn::tcb::EcnBits;
-use crate::conn::{ConnStats, Connection, Flags};
+use crate::conn::{Connection, Flags};
 use crate::send::AckPlace;
 use crate::{Context, RxSegment};
 
@@ -17,7 +17,7 @@ impl Connection {
     pub(super) fn take_accurate_ecn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let recent = self.transfer.stamps.recent;
         let tcb = &mut self.transfer.tcb;
-        let Some(marks) = ConnStats::marks_of(&mut tcb.stats) else { return };
+        let Some(marks) = tcb.counts.marks_mut() else { return };
         // Text beyond a hole is acknowledged at once anyway.
         if marks.count(seg) && seg.header.seq.at_or_before(tcb.receiver.nxt()) {
             tcb.receiver.owe_ack();
@@ -50,7 +50,7 @@ impl Connection {
     /// The acknowledgment of our SYN-ACK reports in which ECN field that arrived: RFC 9768 3.2.2.1, table 4.
     fn take_report(&mut self, ace: u8) {
         let tcb = &mut self.transfer.tcb;
-        let Some(marks) = ConnStats::marks_of(&mut tcb.stats) else { return };
+        let Some(marks) = tcb.counts.marks_mut() else { return };
         match ace {
             // "for the rest of the connection the Server MUST NOT set ECT on outgoing packets and MUST NOT respond to
             // AccECN feedback."
@@ -69,7 +69,7 @@ impl Connection {
     /// concern what is in flight until then.
     fn take_feedback(&mut self, cx: &mut Context, seg: &RxSegment<'_>, segs: u32) {
         let tcb = &mut self.transfer.tcb;
-        let Some(marks) = ConnStats::marks_of(&mut tcb.stats) else { return };
+        let Some(marks) = tcb.counts.marks_mut() else { return };
         let mss = u32::from(tcb.sender.mss()).max(1);
         let options = seg.header.options.whole();
         let ace = seg.header.flags.ace();
@@ -97,7 +97,7 @@ impl Connection {
     pub(super) fn note_syn_ack_again(&mut self, seg: &RxSegment<'_>) {
         let tcb = &mut self.transfer.tcb;
         let (flags, nxt) = (seg.header.flags, tcb.receiver.nxt());
-        if let Some(marks) = ConnStats::marks_of(&mut tcb.stats)
+        if let Some(marks) = tcb.counts.marks_mut()
             && flags.contains(TcpFlags::SYN_ACK)
             && matches!(flags.ace(), 0b010..=0b110)
             && seg.header.seq + 1 == nxt
@@ -128,7 +128,7 @@ impl Connection {
         let tcb = &mut self.transfer.tcb;
         let stamps = if tcb.flags.has(Flags::TIMESTAMPS) { 12 } else { 0 };
         let mss = u32::from(tcb.sender.mss());
-        let marks = ConnStats::marks_of(&mut tcb.stats).filter(|marks| marks.owes_option)?;
+        let marks = tcb.counts.marks_mut().filter(|marks| marks.owes_option)?;
         let (option, len) = marks.option();
         // RFC 9768 3.2.3.3: if "the smallest recommended AccECN Option would leave insufficient space for two SACK
         // blocks on a particular ACK, the Data Receiver MUST give precedence to the SACK option".

@@ -27,11 +27,11 @@ impl Connection {
     pub fn attempt(&self, now: Instant) -> Attempt {
         let tcb = &self.transfer.tcb;
         // No text has been sent: this is when the connection began.
-        let millis = now.tick().millis_since(tcb.sender.text_sent());
+        let millis = now.tick().millis_since(tcb.sender.text_sent);
         Attempt {
             syns: tcb.tally(now).segs_out,
             lasted: Duration::from_millis(u64::from(millis)),
-            challenges: tcb.stats.as_deref().map_or(0, |stats| stats.syn_challenges),
+            challenges: tcb.counts.stats.as_deref().map_or(0, |stats| stats.syn_challenges),
             soft_error: self.soft_error(),
         }
     }

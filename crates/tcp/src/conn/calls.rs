@@ -57,7 +57,7 @@ impl Connection {
     /// True if it has options of its own, or state that few connections have.
     #[inline]
     pub fn has_cold_record(&self) -> bool {
-        self.transfer.tcb.has_record()
+        self.transfer.tcb.counts.has_record()
     }
 
     /// Returns the ACE field of acknowledgments (RFC 9768 3.2.2), 0 to 7, if both SYNs agreed upon accurate feedback.

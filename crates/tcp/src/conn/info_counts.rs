@@ -4,8 +4,7 @@
 
 use whimbrel_base::{Instant, Tick};
 
-use crate::conn::Limit;
-use crate::conn::stats::LimitSpan;
+use crate::conn::limit::{Limit, LimitSpan};
 
 /// Counts of retransmissions, time-outs and waits, as in `TCP_INFO`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -15,7 +15,7 @@ impl Connection {
     /// A segment of this connection arrived.
     pub fn on_segment(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Verdict {
         self.transfer.heard(cx);
-        self.transfer.tcb.count_arrival(seg, cx.tick);
+        self.transfer.tcb.counts.on_segment(seg, cx.tick);
         let step = match self.transfer.tcb.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
             State::Closed | State::TimeWait => {

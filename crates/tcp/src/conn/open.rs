@@ -80,7 +80,6 @@ impl Connection {
                     },
                     flags: Flags::default(),
                     buffers: None,
-                    stats: None,
                     sender: Sender::new(cx, open.iss, open.mss.get()),
                     receiver: Receiver::new(cx.tunables.recv_buffer, open.mss.get()),
                     signals: Signals::default(),

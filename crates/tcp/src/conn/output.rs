@@ -163,7 +163,7 @@ impl Connection {
         let outgoing = self.transfer.make_syn(cx, slices);
         if self.transfer.is_bare() {
             cx.counters.out_segs += 1;
-            self.transfer.tcb.count_departure(0, 1);
+            self.transfer.tcb.counts.on_sent(0, 1);
         } else {
             self.transfer.on_syn_made(cx, slices);
         }

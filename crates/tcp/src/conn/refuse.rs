@@ -25,7 +25,7 @@ impl Connection {
     /// (CVE-2016-5696).
     pub(super) fn challenge(&mut self, cx: &mut Context) {
         let (interval, burst) = (cx.tunables.challenge_interval, cx.tunables.challenge_burst);
-        let challenges = self.transfer.tcb.stats_mut().challenges.get_or_insert(cx.tick);
+        let challenges = self.transfer.tcb.counts.stats_mut().challenges.get_or_insert(cx.tick);
         if !challenges.take_one(cx.tick, interval, burst) {
             cx.counters.challenge_acks_skipped += 1;
             return;

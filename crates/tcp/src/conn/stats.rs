@@ -3,10 +3,17 @@
 //! A connection has room for small numbers only ([`Counts`]); what they exceed by is carried into its
 //! [`ConnStats`](super::ConnStats), which few have. [`Tally`] shows both together.
 
+use alloc::boxed::Box;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros, Tick};
+
+use crate::RxSegment;
+use crate::conn::cold::ColdView;
+use crate::conn::limit::LimitSpan;
+use crate::conn::marks::MarkCounters;
+use crate::conn::{ConnStats, Limit};
 
 /// Counts of one connection.
 #[derive(Clone, Copy, Default, Debug)]
@@ -57,38 +64,13 @@ impl Tally {
     }
 }
 
-/// The reason why the sender does not send more.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Limit {
-    /// The application: there is nothing to send, and all was acknowledged.
-    #[default]
-    Application,
-    /// The network: what is under way.
-    Network,
-    /// The peer's window is smaller than what is unsent, and than cwnd.
-    Window,
-    /// Our send buffer: the application was refused room, and all that is in it was sent.
-    Buffer,
-}
-
-/// A reason, and since when it holds.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct LimitSpan {
-    pub(super) limit: Limit,
-    pub(super) since: Tick,
-}
-
-impl LimitSpan {
-    /// The time for which it has held, milliseconds; 0 if it is the application.
-    pub(super) fn millis(self, now: Tick) -> u32 {
-        if self.limit == Limit::Application { 0 } else { now.millis_since(self.since) }
-    }
-}
-
-/// The counts of a connection as it holds them, each modulo its size.
-#[derive(Clone, Copy, Default, Debug)]
+/// The counts of a connection as it holds them, each modulo its size, and the part that few connections have.
+#[derive(Default, Debug)]
 pub(super) struct Counts {
-    pub(super) bytes_acked: u32,
+    /// Made where it is needed first.
+    pub(super) stats: Option<Box<ConnStats>>,
+    bytes_acked: u32,
+    /// Bytes of text that arrived in order.
     pub(super) bytes_received: u32,
     pub(super) last_data_recv: Tick,
     pub(super) last_ack_recv: Tick,
@@ -98,33 +80,133 @@ pub(super) struct Counts {
     min_rtt: Option<NonZeroU32>,
     /// In [units](MIN_RTT_UNIT), modulo 2^16.
     min_rtt_since: u16,
-    pub(super) segs_in: u16,
-    pub(super) segs_out: u16,
-    pub(super) data_segs_in: u16,
-    pub(super) data_segs_out: u16,
-    pub(super) delivered: u16,
-    pub(super) rcv_mss: u16,
+    segs_in: u16,
+    segs_out: u16,
+    data_segs_in: u16,
+    data_segs_out: u16,
+    delivered: u16,
+    rcv_mss: u16,
     /// Milliseconds under [`Limit::Network`].
-    pub(super) network_limited: u16,
+    network_limited: u16,
 }
 
 /// The number of times that each of the [`Counts`] has wrapped.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Wraps {
-    pub(super) bytes_acked: u32,
-    pub(super) bytes_received: u32,
-    pub(super) segs_in: u16,
-    pub(super) segs_out: u16,
-    pub(super) data_segs_in: u16,
-    pub(super) data_segs_out: u16,
-    pub(super) delivered: u16,
-    pub(super) network_limited: u16,
+    bytes_acked: u32,
+    bytes_received: u32,
+    segs_in: u16,
+    segs_out: u16,
+    data_segs_in: u16,
+    data_segs_out: u16,
+    delivered: u16,
+    network_limited: u16,
 }
 
 impl Counts {
     /// Counts of a connection that begins `now`.
     pub(super) fn new(now: Tick) -> Self {
         Self { last_data_recv: now, last_ack_recv: now, waits_since: now, ..Self::default() }
+    }
+
+    /// A segment arrived.
+    #[inline]
+    pub(super) fn on_segment(&mut self, seg: &RxSegment<'_>, now: Tick) {
+        let segs = u32::from(seg.meta.segs);
+        if add(&mut self.segs_in, segs) {
+            count_one(&mut self.wraps().segs_in);
+        }
+        if !seg.payload.is_empty() {
+            self.last_data_recv = now;
+            let each = if segs > 1 { u32::from(seg.meta.gso_size) } else { seg.payload.len() };
+            self.rcv_mss = self.rcv_mss.max(each.min(u32::from(u16::MAX)) as u16);
+            if add(&mut self.data_segs_in, segs) {
+                count_one(&mut self.wraps().data_segs_in);
+            }
+        }
+    }
+
+    /// `segs` segments left with `bytes` bytes of text.
+    #[inline]
+    pub(super) fn on_sent(&mut self, bytes: u32, segs: u32) {
+        if add(&mut self.segs_out, segs) {
+            count_one(&mut self.wraps().segs_out);
+        }
+        if bytes > 0 && add(&mut self.data_segs_out, segs) {
+            count_one(&mut self.wraps().data_segs_out);
+        }
+    }
+
+    /// Text was acknowledged.
+    #[inline]
+    pub(super) fn on_ack(&mut self, bytes: u32, segs: u32) {
+        if add_bytes(&mut self.bytes_acked, bytes) {
+            self.wraps().bytes_acked += 1;
+        }
+        if add(&mut self.delivered, segs) {
+            count_one(&mut self.wraps().delivered);
+        }
+    }
+
+    /// Text arrived in order.
+    #[inline]
+    pub(super) fn on_text(&mut self, bytes: u32) {
+        if add_bytes(&mut self.bytes_received, bytes) {
+            self.wraps().bytes_received += 1;
+        }
+    }
+
+    /// The network was the limit for so long.
+    #[inline]
+    pub(super) fn on_network_limited(&mut self, millis: u32) {
+        let sum = u32::from(self.network_limited).wrapping_add(millis);
+        self.network_limited = sum as u16;
+        if sum > u16::MAX.into() {
+            let wraps = self.wraps();
+            wraps.network_limited = wraps.network_limited.wrapping_add((sum >> 16) as u16);
+        }
+    }
+
+    #[cold]
+    fn wraps(&mut self) -> &mut Wraps {
+        &mut self.stats_mut().wraps
+    }
+
+    /// The part that few connections need, made if there is none.
+    #[cold]
+    pub(super) fn stats_mut(&mut self) -> &mut ConnStats {
+        self.stats.get_or_insert_default()
+    }
+
+    /// Settings of this connection only, and its rare counts, if there are any.
+    #[inline]
+    pub(super) fn cold(&self) -> ColdView<'_> {
+        ColdView(self.stats.as_deref().and_then(|stats| stats.cold.as_deref()))
+    }
+
+    /// True if there are settings of this connection only, or rare counts.
+    #[inline]
+    pub(super) fn has_record(&self) -> bool {
+        self.cold().record().is_some()
+    }
+
+    /// The counters of accurate feedback, once such feedback was agreed upon.
+    pub(super) fn marks_mut(&mut self) -> Option<&mut MarkCounters> {
+        self.stats.as_deref_mut()?.cold.as_deref_mut()?.marks.as_mut()
+    }
+
+    /// Bytes of text that the peer acknowledged.
+    pub(super) fn bytes_acked(&self) -> u64 {
+        whole(self.all_wraps().bytes_acked, self.bytes_acked)
+    }
+
+    /// Bytes of text that arrived in order.
+    pub(super) fn bytes_received(&self) -> u64 {
+        whole(self.all_wraps().bytes_received, self.bytes_received)
+    }
+
+    fn all_wraps(&self) -> Wraps {
+        self.stats.as_deref().map_or_else(Wraps::default, |stats| stats.wraps)
     }
 
     /// A round trip was measured. The least counts for five minutes, as Linux' `tcp_min_rtt_wlen`
@@ -145,15 +227,20 @@ impl Counts {
         self.min_rtt.map(|micros| Micros::new(micros.get()))
     }
 
-    /// These counts and their wraps, `limit` and when text was sent last.
-    pub(super) fn tally(
-        &self,
-        wraps: Wraps,
-        limit: LimitSpan,
-        data_sent: Tick,
-        now: Instant,
-    ) -> Tally {
-        let whole = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    /// Has each count wrap before so many more bytes, or the next segment.
+    #[cfg(test)]
+    pub(super) fn go_near_wraps(&mut self, bytes: u32) {
+        self.bytes_acked = self.bytes_acked.wrapping_sub(bytes);
+        self.bytes_received = self.bytes_received.wrapping_sub(bytes);
+        let into = [&mut self.segs_in, &mut self.data_segs_in];
+        let out = [&mut self.segs_out, &mut self.data_segs_out, &mut self.delivered];
+        into.into_iter().chain(out).for_each(|count| *count = u16::MAX);
+    }
+
+    /// All counts of a connection that `limit` holds up and that sent text last at `data_sent`, with the time up to
+    /// `now`.
+    pub(super) fn tally(&self, limit: LimitSpan, data_sent: Tick, now: Instant) -> Tally {
+        let wraps = self.all_wraps();
         let word = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
         let open = if limit.limit == Limit::Network { limit.millis(now.tick()) } else { 0 };
         Tally {
@@ -173,6 +260,31 @@ impl Counts {
             limit,
         }
     }
+}
+
+/// Adds `more`, at most 65,535, to a count. Returns true if it wrapped.
+#[inline]
+fn add(count: &mut u16, more: u32) -> bool {
+    let (sum, wrapped) = count.overflowing_add(more as u16);
+    *count = sum;
+    wrapped
+}
+
+#[inline]
+fn add_bytes(count: &mut u32, more: u32) -> bool {
+    let (sum, wrapped) = count.overflowing_add(more);
+    *count = sum;
+    wrapped
+}
+
+/// Counts a wrap.
+fn count_one(wraps: &mut u16) {
+    *wraps = wraps.wrapping_add(1);
+}
+
+/// A count that has wrapped `wraps` times.
+fn whole(wraps: u32, low: u32) -> u64 {
+    u64::from(wraps) << 32 | u64::from(low)
 }
 
 /// The time for which the least round trip counts, in units of so many milliseconds: Linux' `tcp_min_rtt_wlen`,

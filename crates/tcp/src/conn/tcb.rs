@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::conn::cold::{ColdRecord, ColdView};
 use crate::conn::ends::Ends;
 use crate::conn::stats::Counts;
-use crate::conn::{BufferPool, Buffers, ConnStats, Flags, Limit, Signals, State};
+use crate::conn::{BufferPool, Buffers, Flags, Limit, Signals, State};
 use crate::recv::{Receiver, WindowBounds};
 use crate::send::{SendBounds, SendQueue, Sender};
 use crate::verdict::CloseReason;
@@ -41,7 +41,6 @@ pub(super) struct Tcb {
     pub(super) ends: Ends,
     pub(super) flags: Flags,
     pub(super) buffers: Option<Box<Buffers>>,
-    pub(super) stats: Option<Box<ConnStats>>,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) signals: Signals,
@@ -58,25 +57,13 @@ impl Tcb {
     /// The record, if there is one.
     #[inline]
     pub(super) fn cold(&self) -> ColdView<'_> {
-        ColdView(self.stats.as_deref().and_then(|stats| stats.cold.as_deref()))
-    }
-
-    /// True if there is a record.
-    #[inline]
-    pub(super) fn has_record(&self) -> bool {
-        self.cold().record().is_some()
+        self.counts.cold()
     }
 
     /// The record, made if there is none.
     #[cold]
     pub(super) fn cold_mut(&mut self) -> &mut ColdRecord {
-        self.stats_mut().cold.get_or_insert_default()
-    }
-
-    /// The part that few connections need, made if there is none.
-    #[cold]
-    pub(super) fn stats_mut(&mut self) -> &mut ConnStats {
-        self.stats.get_or_insert_default()
+        self.counts.stats_mut().cold.get_or_insert_default()
     }
 }
 
@@ -121,8 +108,7 @@ impl Tcb {
         self.buffers.get_or_insert_with(|| {
             let mut buffers = cx.pool.take();
             // Not by `cold`, which would borrow the buffers, too.
-            let cold = self.stats.as_deref().and_then(|stats| stats.cold.as_deref());
-            if let Some(most) = ColdView(cold).max_pacing_rate() {
+            if let Some(most) = self.counts.cold().max_pacing_rate() {
                 buffers.send.pacer.set_most(Some(most));
             }
             buffers

@@ -153,7 +153,7 @@ impl Connection {
         }
         self.transfer.tcb.note_limit(cx);
         self.transfer.tcb.account_buffers(cx);
-        if self.transfer.tcb.has_record() {
+        if self.transfer.tcb.counts.has_record() {
             finding.path_found = self.transfer.take_path_finding();
         }
         finding.path_doubted = self.transfer.tcb.sender.is_due_after(cx.tunables.doubt_after);

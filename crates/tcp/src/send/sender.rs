@@ -29,8 +29,8 @@ pub struct Sender {
     seq: SendSequence,
     rtt: RttEstimator,
     pub(crate) window: Window,
-    /// When text was last sent.
-    text_sent: Tick,
+    /// When text was last sent, or when the connection began.
+    pub(crate) text_sent: Tick,
     /// Bytes that may wait to be acknowledged.
     size: u32,
     /// Bytes of text in a full segment: the peer's MSS or the path's, less our options.
@@ -185,11 +185,6 @@ impl Sender {
     #[inline]
     pub const fn algorithm(&self) -> Algorithm {
         self.window.algorithm()
-    }
-
-    /// When text was sent last, or when the connection began.
-    pub const fn text_sent(&self) -> Tick {
-        self.text_sent
     }
 
     /// Bytes of text in a full segment.

@@ -19,8 +19,8 @@ fn whimbrel(words: &str) -> Command {
     command
 }
 
-/// An address of this machine without a listener, and which no other test is told. It lies below the ephemeral ports:
-/// one of these is soon another socket's, or connects to itself.
+/// An address of this machine without a listener, for one caller only. Its port lies below the ephemeral ones: one of
+/// those is soon another socket's, or connects to itself.
 pub(crate) fn free_address() -> std::net::SocketAddr {
     static TOLD: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id().wrapping_mul(61);

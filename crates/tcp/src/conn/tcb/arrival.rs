@@ -16,7 +16,7 @@ impl Tcb {
         match self.sender.seq().judge_ack(ack) {
             AckPlace::Old => {
                 let fin = u64::from(self.state == State::FinWait2);
-                let acked = self.bytes_acked() + fin;
+                let acked = self.counts.bytes_acked() + fin;
                 let below = u64::from(self.sender.seq().una.offset_from(ack));
                 if below > acked { AckPlace::TooOld } else { AckPlace::Old }
             }
@@ -86,7 +86,7 @@ impl Tcb {
     /// that takes the window for larger than it is, as far beyond.
     pub(in crate::conn) fn may_come_again(&self, seg: &RxSegment<'_>) -> bool {
         let fin = 1;
-        let received = self.bytes_received() + fin;
+        let received = self.counts.bytes_received() + fin;
         let window = self.receiver.most_window(&self.window_bounds()).max(UNSCALED);
         let reach = u64::from(window).min(received);
         u64::from(self.receiver.nxt().offset_from(seg.header.seq)) <= reach

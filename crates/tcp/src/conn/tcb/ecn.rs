@@ -5,7 +5,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use crate::conn::marks::{EcnFeedback, MarkCounters, Report, reported};
 use crate::conn::tcb::Tcb;
-use crate::conn::{ConnStats, Connection, Flags};
+use crate::conn::{Connection, Flags};
 use crate::send::AckPlace;
 use crate::{Context, RxSegment};
 
@@ -91,7 +91,7 @@ impl Tcb {
         }
         match () {
             () if self.flags.has(Flags::NO_ECT) => TcpFlags::NONE,
-            () if is_accurate => match ConnStats::marks_of(&mut self.stats) {
+            () if is_accurate => match self.counts.marks_mut() {
                 Some(marks) if syn.is_ack() => TcpFlags::from_ace(reported(marks.opening)),
                 _ => TcpFlags::ACE,
             },
@@ -137,8 +137,7 @@ impl Tcb {
         }
         if self.flags.has(Flags::ACCURATE) {
             let is_ect = is_new && !self.flags.has(Flags::NO_ECT);
-            let ace =
-                ConnStats::marks_of(&mut self.stats).map_or(0, |marks| marks.take_ace(bytes == 0));
+            let ace = self.counts.marks_mut().map_or(0, |marks| marks.take_ace(bytes == 0));
             return EcnBits { flags: TcpFlags::from_ace(ace), is_ect, is_accurate: true };
         }
         // RFC 3168 6.1.3: it "continues to set the ECN-Echo flag in all the ACK packets it sends (whether they
@@ -160,7 +159,7 @@ impl Tcb {
     #[cold]
     fn negotiate_accurate_ecn(&mut self, seg: &RxSegment<'_>) {
         let (flags, ecn) = (seg.header.flags, seg.class.ecn());
-        if let Some(marks) = ConnStats::marks_of(&mut self.stats) {
+        if let Some(marks) = self.counts.marks_mut() {
             // RFC 9768 3.1.5: it "MUST NOT switch into a different feedback mode to the one it first entered", and
             // "MUST feed back the IP-ECN field on the latest valid SYN or acceptable SYN/ACK to arrive."
             marks.opening = ecn;
@@ -178,7 +177,7 @@ impl Tcb {
                 // receives a SYN/ACK with (AE,CWR,ECE) = (0,0,0), it is still allowed to set ECT".
                 self.flags.clear(Flags::NO_ECT);
                 self.begin_accurate_ecn(ecn, Report::Ours);
-                if let Some(marks) = ConnStats::marks_of(&mut self.stats) {
+                if let Some(marks) = self.counts.marks_mut() {
                     marks.count_text(seg);
                 }
                 self.judge_reported(reported);

@@ -69,12 +69,12 @@ impl Tcb {
 
     /// The text of the SYN, as much of it as there is room for: the application can read it.
     pub(in crate::conn) fn take_syn_text(&mut self, cx: &mut Context, syn: &RxSegment<'_>) {
-        self.count_arrival(syn, cx.tick);
+        self.counts.on_segment(syn, cx.tick);
         let take = syn.payload.len().min(self.receiver.seq().wnd());
         if take > 0 {
             let advance = self.buffers(cx).recv.append(&mut cx.pool.chunks, syn.payload, 0, take);
             self.receiver.advance(advance);
-            self.count_received(advance);
+            self.counts.on_text(advance);
             self.flags.set(Flags::SYN_DATA);
             self.signals.raise(Signals::READABLE);
         }

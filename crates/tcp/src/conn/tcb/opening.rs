@@ -30,7 +30,7 @@ impl Tcb {
     /// Takes the route's metrics of the congestion window, once segments have their size.
     #[inline]
     pub(in crate::conn) fn apply_window_metrics(&mut self) {
-        if self.has_record() {
+        if self.counts.has_record() {
             self.apply_known_window();
         }
     }

@@ -103,7 +103,7 @@ impl Tcb {
         if falls_behind {
             return budget.least_share().min(self.memory_limited_window()).max(Budget::LEAST);
         }
-        budget.share(self.bytes_received().saturating_sub(self.unread().into()))
+        budget.share(self.counts.bytes_received().saturating_sub(self.unread().into()))
     }
 
     /// True if the application leaves text unread for longer than one that is about to read it.

@@ -38,7 +38,7 @@ impl Tcb {
         };
         let advance = buffers.recv.append(&mut cx.pool.chunks, Payload::NONE, 0, 0);
         self.receiver.advance(advance);
-        self.count_received(advance);
+        self.counts.on_text(advance);
         self.signals.raise(Signals::READABLE);
         self.receiver.owe_ack();
     }

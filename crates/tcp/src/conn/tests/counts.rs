@@ -32,19 +32,7 @@ fn counts_go_on_where_their_numbers_wrap() {
     let before = told(&mut pair);
     assert_eq!(before[..2], [2_000, 3_000]);
     // As if so much had come before, of which the next exchange passes the end.
-    let counts = &mut pair.client.connection.transfer.tcb.counts;
-    for bytes in [&mut counts.bytes_acked, &mut counts.bytes_received] {
-        *bytes = bytes.wrapping_sub(4_000);
-    }
-    for segments in [
-        &mut counts.segs_in,
-        &mut counts.segs_out,
-        &mut counts.data_segs_in,
-        &mut counts.data_segs_out,
-        &mut counts.delivered,
-    ] {
-        *segments = u16::MAX;
-    }
+    pair.client.connection.transfer.tcb.counts.go_near_wraps(4_000);
     let begun = told(&mut pair);
     exchange(&mut pair);
     let after = told(&mut pair);
@@ -67,7 +55,7 @@ fn short_exchange_leaves_nothing_apart_from_the_record() {
     }
     for which in [Which::Client, Which::Server] {
         let tcb = &pair.side(which).connection.transfer.tcb;
-        assert!(tcb.buffers.is_none() && tcb.stats.is_none());
+        assert!(tcb.buffers.is_none() && tcb.counts.stats.is_none());
     }
 }
 

@@ -25,7 +25,7 @@ impl Transfer {
         } else {
             self.on_telling_ack(cx, seg, numbers)
         };
-        if self.tcb.has_record() {
+        if self.tcb.counts.has_record() {
             self.tcb.cold_mut().soft_error = None;
             self.tcb.note_recovered(cx);
             self.follow_mtu_search(cx);
@@ -51,7 +51,7 @@ impl Transfer {
     fn on_telling_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
         let (acked, delivered) = self.acknowledge(cx, seg, numbers, Losses::Possible);
         self.tell_sender(cx, seg, Some((acked, delivered)), false);
-        if self.tcb.has_record() {
+        if self.tcb.counts.has_record() {
             self.judge_suspicion(cx, &delivered);
         }
         acked.fin
@@ -80,7 +80,7 @@ impl Transfer {
             cold_path();
             self.update_too_big(cx, ack);
         }
-        self.tcb.count_acked(acked.bytes, acked.segs);
+        self.tcb.counts.on_ack(acked.bytes, acked.segs);
         self.tcb.counts.waits_since = cx.tick;
         // Whether one that changed stalls it is asked last, when the timer is set.
         if self.tcb.sender.take_window(seg) && self.tcb.sender.is_persisting() {

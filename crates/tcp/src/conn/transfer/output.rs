@@ -22,7 +22,7 @@ impl Transfer {
     /// True if nothing is set apart, queued or held, so that of a SYN nothing is to be noted but that it
     /// left.
     pub(in crate::conn) fn is_bare(&self) -> bool {
-        self.tcb.buffers.is_none() && self.tcb.stats.is_none()
+        self.tcb.buffers.is_none() && self.tcb.counts.stats.is_none()
     }
 
     /// Notes that a SYN was made of a connection with something queued, held or set apart.
@@ -36,7 +36,7 @@ impl Transfer {
     pub(in crate::conn) fn on_made(&mut self, cx: &mut Context, slices: &Slices, gso_size: u16) {
         let segs = segments(slices.bytes(), gso_size);
         cx.counters.out_segs += segs;
-        self.tcb.count_departure(slices.bytes(), segs as u32);
+        self.tcb.counts.on_sent(slices.bytes(), segs as u32);
         if self.tcb.sender.is_send_share_limited() || self.tcb.cold().unsent_low_water().is_some() {
             self.tcb.tell_room(cx);
         }

@@ -160,7 +160,7 @@ impl Transfer {
         let is_first = self.timers.sender == Instant::NEVER
             && self.tcb.sender.attempts() == 0
             && self.is_quiet()
-            && !self.tcb.has_record()
+            && !self.tcb.counts.has_record()
             && !self.tcb.sender.is_persisting()
             && !self.tcb.sender.has_syn();
         if !is_first {
@@ -275,7 +275,7 @@ impl Transfer {
     /// once for each attempt, and not only after a time-out.
     pub(in crate::conn) fn on_challenged(&mut self, cx: &mut Context) {
         cx.counters.syn_challenged += 1;
-        let challenges = &mut self.tcb.stats_mut().syn_challenges;
+        let challenges = &mut self.tcb.counts.stats_mut().syn_challenges;
         let first = *challenges == 0;
         *challenges = challenges.saturating_add(1);
         if !first || !self.rto_is_armed() || !cx.tunables.syn_after_challenge {

@@ -17,7 +17,7 @@ impl Transfer {
         let trip = self.judge_trip(cx, echo);
         let read = self.tcb.counts.bytes_received.wrapping_sub(self.tcb.unread());
         let (size, mss) = (self.tcb.receiver.size(), u32::from(self.tcb.sender.mss()));
-        let Some(needed) = self.tcb.stats_mut().sizing.on_text(read, size, mss, trip) else {
+        let Some(needed) = self.tcb.counts.stats_mut().sizing.on_text(read, size, mss, trip) else {
             return;
         };
         if needed > size {
@@ -80,8 +80,8 @@ impl Transfer {
     /// `advance` more bytes are in order.
     #[inline]
     fn note_received(&mut self, cx: &mut Context, seg: &RxSegment<'_>, advance: u32) {
-        self.tcb.count_received(advance);
-        let begun = self.tcb.stats.as_deref().map(|stats| &stats.sizing);
+        self.tcb.counts.on_text(advance);
+        let begun = self.tcb.counts.stats.as_deref().map(|stats| &stats.sizing);
         let (received, size) = (self.tcb.counts.bytes_received, self.tcb.receiver.size());
         if RightSizing::is_due(begun, received, size) {
             self.right_size(cx, seg);
