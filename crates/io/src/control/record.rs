@@ -119,9 +119,14 @@ fn timer(timer: &ListedTimer) -> Value {
 /// The variables of a connection, under the names of `ss -i` where it has one; times in seconds.
 fn info(it: &Snapshot, path_mtu: u16, moment: &Moment) -> Value {
     let mut info = Map::new();
-    for part in
-        [negotiated(it), window(it, moment), times(it, moment), counts(it), memory(it), waits(it)]
-    {
+    for part in [
+        negotiated(it),
+        window(it, moment),
+        times(it, moment),
+        counts(it),
+        memory(it),
+        waits(it, moment),
+    ] {
         super::extend(&mut info, part);
     }
     info.insert("pmtu".into(), path_mtu.into());
@@ -199,14 +204,16 @@ fn memory(it: &Snapshot) -> Value {
 }
 
 /// The reason why the sender does not send more, and the time for which it has held.
-fn waits(it: &Snapshot) -> Value {
-    let limit = match it.tally.limit() {
-        Limit::Application => "application",
-        Limit::Network => "network",
-        Limit::Window => "window",
-        Limit::Buffer => "buffer",
+fn waits(it: &Snapshot, moment: &Moment) -> Value {
+    let held = seconds(it.limit_held);
+    let (limit, held) = match it.tally.limit() {
+        // At the latest since the peer spoke last.
+        Limit::Application => ("application", moment.since(it.tally.last_ack_recv)),
+        Limit::Network => ("network", held),
+        Limit::Window => ("window", held),
+        Limit::Buffer => ("buffer", held),
     };
-    json!({ "limit": limit, "limit_held": seconds(it.limit_held) })
+    json!({ "limit": limit, "limit_held": held })
 }
 
 fn seconds(time: Duration) -> f64 {

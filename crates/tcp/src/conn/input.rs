@@ -78,6 +78,8 @@ impl Connection {
     fn judge_older(&mut self, cx: &mut Context, seg: &RxSegment<'_>, ticks: u32) -> Step {
         let idle = cx.tick.millis_since(self.transfer.tcb.counts.last_ack_recv);
         if !self.transfer.stamps.says_recent(idle) {
+            // Until it is renewed it tells nothing, though the connection is idle no more.
+            self.transfer.stamps.recent = 0;
             return Continue(());
         }
         // RFC 7323 5.4: a peer's tick is no shorter than 1 ms.

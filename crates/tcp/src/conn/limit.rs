@@ -24,8 +24,8 @@ pub(super) struct LimitSpan {
 }
 
 impl LimitSpan {
-    /// The time for which it has held, milliseconds.
-    pub(super) const fn millis(self, now: Tick) -> u32 {
-        now.millis_since(self.since)
+    /// The time for which it has held, milliseconds; 0 if it is the application.
+    pub(super) fn millis(self, now: Tick) -> u32 {
+        if self.limit == Limit::Application { 0 } else { now.millis_since(self.since) }
     }
 }

@@ -108,7 +108,8 @@ pub struct Snapshot {
     pub pacing_rate: Option<u64>,
     /// The most of that which was set, bytes per second (`SO_MAX_PACING_RATE`).
     pub max_pacing_rate: Option<NonZeroU64>,
-    /// The time for which what keeps the sender from sending more ([`Tally::limit`]) has held.
+    /// The time for which what keeps the sender from sending more ([`Tally::limit`]) has held; 0 if it is the
+    /// application.
     pub limit_held: Duration,
     /// Counts since the connection began.
     pub tally: Tally,

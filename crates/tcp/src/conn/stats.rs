@@ -64,7 +64,7 @@ impl Tally {
     }
 }
 
-/// The counts of a connection as it holds them, each modulo its size, and the part that few connections have.
+/// The counts of a connection as it holds them, each modulo 2^16 or 2^32, and the part that few connections have.
 #[derive(Default, Debug)]
 pub(super) struct Counts {
     /// Made where it is needed first.
@@ -143,8 +143,11 @@ impl Counts {
         if add_bytes(&mut self.bytes_acked, bytes) {
             self.wraps().bytes_acked += 1;
         }
-        if add(&mut self.delivered, segs) {
-            count_one(&mut self.wraps().delivered);
+        // One acknowledgment may take more than 65,535.
+        let wraps = add_many(&mut self.delivered, segs);
+        if wraps > 0 {
+            let all = self.wraps();
+            all.delivered = all.delivered.wrapping_add(wraps);
         }
     }
 
@@ -159,11 +162,10 @@ impl Counts {
     /// The network was the limit for so long.
     #[inline]
     pub(super) fn on_network_limited(&mut self, millis: u32) {
-        let sum = u32::from(self.network_limited).wrapping_add(millis);
-        self.network_limited = sum as u16;
-        if sum > u16::MAX.into() {
-            let wraps = self.wraps();
-            wraps.network_limited = wraps.network_limited.wrapping_add((sum >> 16) as u16);
+        let wraps = add_many(&mut self.network_limited, millis);
+        if wraps > 0 {
+            let all = self.wraps();
+            all.network_limited = all.network_limited.wrapping_add(wraps);
         }
     }
 
@@ -268,6 +270,14 @@ fn add(count: &mut u16, more: u32) -> bool {
     let (sum, wrapped) = count.overflowing_add(more as u16);
     *count = sum;
     wrapped
+}
+
+/// Adds any number to a count. Returns the number of times that it wrapped.
+#[inline]
+fn add_many(count: &mut u16, more: u32) -> u16 {
+    let sum = u32::from(*count).wrapping_add(more);
+    *count = sum as u16;
+    (sum >> 16) as u16
 }
 
 #[inline]

@@ -12,11 +12,7 @@ use crate::{Context, RxSegment};
 impl Tcb {
     /// All counts, with the time up to `now`.
     pub(in crate::conn) fn tally(&self, now: Instant) -> Tally {
-        let held_up = self.buffers.as_deref().map(|buffers| buffers.limit);
-        let held_up = held_up.filter(|it| it.limit != Limit::Application);
-        // Otherwise the application is the limit since all was acknowledged.
-        let since = self.counts.waits_since;
-        let limit = held_up.unwrap_or(LimitSpan { limit: Limit::Application, since });
+        let limit = self.buffers.as_deref().map_or_else(LimitSpan::default, |it| it.limit);
         self.counts.tally(limit, self.sender.text_sent, now)
     }
 

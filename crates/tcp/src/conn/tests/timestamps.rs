@@ -197,6 +197,19 @@ fn after_24_days_of_silence_any_timestamp_is_taken() {
     assert_eq!(pair.server.connection.transfer.stamps.recent, old_val(&old));
 }
 
+#[test]
+fn after_24_days_first_of_two_segments_may_come_late() {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.now = pair.now + Duration::from_secs(24 * 24 * 3600);
+    let first = stamped(&mut pair, -9, b"first");
+    let mut second = stamped(&mut pair, -9, b"second");
+    second.header.seq = first.header.seq + 5;
+    assert_eq!(take(&mut pair, &second), Verdict::Accepted);
+    pair.now = pair.now + Duration::from_secs(1);
+    assert_eq!(take(&mut pair, &first), Verdict::Accepted);
+    assert_eq!(pair.server.connection.unread(), 11);
+}
+
 fn old_val(flying: &Flying) -> u32 {
     flying.header.options.timestamps.expect("timestamps").val
 }

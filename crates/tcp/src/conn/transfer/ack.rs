@@ -195,9 +195,11 @@ impl Transfer {
         losses: Losses,
     ) -> Option<Micros> {
         let stamps = self.tcb.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
-        // A FIN alone is not worth the milliseconds of an echo.
-        let counts = |is_first| is_first || bytes > 0 || seg.header.flags.is_syn();
-        let echoed = |is_first| stamps.filter(|_| counts(is_first))?.echoed(seg, cx.tick);
+        // A FIN alone is not worth the milliseconds of an echo, nor is a SYN-ACK that came within one.
+        let counts = |is_first, trip: &Micros| {
+            is_first || bytes > 0 || seg.header.flags.is_syn() && trip.get() > 0
+        };
+        let echoed = |is_first| stamps?.echoed(seg, cx.tick).filter(|trip| counts(is_first, trip));
         let buffers = self.tcb.buffers.as_deref().filter(|_| losses == Losses::Possible);
         let queue = buffers.map(|buffers| &buffers.send);
         let rtt = self.tcb.sender.measure(cx, delivered, queue, echoed)?;
