@@ -17,6 +17,9 @@ pub(crate) fn judge() -> Result<u32, Failure> {
     let mut dearer = 0;
     for name in NAMES {
         let measured = Command::new(std::env::current_exe()?).args(["part", name]).output()?;
+        if !measured.status.success() {
+            return Err(String::from_utf8_lossy(&measured.stderr).into());
+        }
         let said = String::from_utf8(measured.stdout)?;
         let bytes: f64 = said.trim().parse().map_err(|why| format!("{name}: {said:?}: {why}"))?;
         println!("{name:<26}{bytes:>14.1}{MOST:>14}");

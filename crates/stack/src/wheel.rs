@@ -3,7 +3,7 @@
 //! Six levels of 64 slots; a slot of level `n` spans 64^n ticks of 2^20 ns (1.05 ms), so the levels
 //! reach 67 ms, 4.3 s, 4.6 minutes, 4.9 hours, 13 days and beyond. A timer waits in the slot of its
 //! deadline on the level where deadline and present first differ, and *cascades* to a finer level
-//! when that slot's time comes: five times at most, a retransmission time-out once or twice. A
+//! when that slot's time comes: five times at most within [`Wheel::HORIZON`], a retransmission time-out once or twice. A
 //! bitmap a level says which slots are taken, so neither finding the next deadline nor skipping
 //! idle time looks at empty slots. (Schemes 6 and 7 of Varghese and Lauck, 1987.)
 //!
@@ -33,7 +33,7 @@ pub struct TimerNode {
     /// The node before it, or `LIST` and the number of the list that it heads; [`UNARMED`].
     previous: u32,
     next: u32,
-    /// When it is to fire, or its owner has it attended to otherwise; [`Instant::NEVER`]: not at all.
+    /// When it is to fire, [`Instant::NEVER`] if it is not; while it is not armed, for its owner to use.
     pub(crate) at: Instant,
 }
 
@@ -125,14 +125,13 @@ impl Wheel {
         budget: &mut usize,
     ) -> Option<u32> {
         while let Some(left) = budget.checked_sub(1) {
-            if let Some(id) = self.pop(nodes, DUE) {
+            if let Some((id, _)) = self.pop(nodes, DUE) {
                 *budget = left;
                 self.len -= 1;
                 return Some(id);
             }
-            if let Some(id) = self.pop(nodes, CASCADING) {
+            if let Some((id, at)) = self.pop(nodes, CASCADING) {
                 *budget = left;
-                let at = nodes.node(id).at;
                 self.link(nodes, id, at, self.elapsed);
             } else if !self.turn(nodes, present) {
                 return None;
@@ -228,16 +227,15 @@ impl Wheel {
         }
     }
 
-    /// Takes the first node of a list off, its deadline left in it.
-    fn pop(&mut self, nodes: &mut impl TimerNodes, list: usize) -> Option<u32> {
+    /// Takes the first node of a list off. Returns its record, and when it was to fire.
+    fn pop(&mut self, nodes: &mut impl TimerNodes, list: usize) -> Option<(u32, Instant)> {
         let id = self.heads[list];
         if id == NONE {
             return None;
         }
         let at = nodes.node(id).at;
         self.unlink(nodes, id);
-        nodes.node_mut(id).at = at;
-        Some(id)
+        Some((id, at))
     }
 }
 

@@ -59,7 +59,7 @@ impl<'a> ChunkText<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// No text.
+    /// The payload of a segment without text.
     pub const NONE: Self = Self::Borrowed(0, &[]);
 
     /// Text in the device's memory.

@@ -131,11 +131,7 @@ impl Timers {
                 self.wheel.arm(connections, check.index, deadline);
             }
         }
-        let index = self.wheel.pop_due(connections, now, budget)?;
-        if let Some(slot) = connections.0.get_mut(index) {
-            slot.timer.at = Instant::NEVER;
-        }
-        Some(index)
+        self.wheel.pop_due(connections, now, budget)
     }
 
     /// When [`Timers::pop_due`] must be called at the latest; it may find nothing due then.

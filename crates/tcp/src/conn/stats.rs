@@ -1,7 +1,7 @@
 //! Counts of one connection: what `TCP_INFO` shows in addition to the protocol's variables.
 //!
-//! A connection has room for small numbers only ([`Counts`]); what they exceed by is carried into its
-//! [`ConnStats`](super::ConnStats), which few have. [`Tally`] shows both together.
+//! A connection holds them in small numbers ([`Counts`]). Their wraps are counted in its
+//! [`ConnStats`](super::ConnStats), which few connections have. [`Tally`] shows both together.
 
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
@@ -32,7 +32,8 @@ pub struct Tally {
     pub data_segs_out: u32,
     /// Acknowledged text, in full segments, rounded up for each acknowledgment.
     pub delivered: u32,
-    /// When text was sent last; as the next two, when the connection began, before the first time.
+    /// When text was sent last, probes of a closed window aside; as the next two, when the connection began, before the
+    /// first time.
     pub last_data_sent: Tick,
     /// When text arrived last.
     pub last_data_recv: Tick,
@@ -78,7 +79,8 @@ pub(super) struct Counts {
     pub(super) waits_since: Tick,
     /// The least round trip since `min_rtt_since`, microseconds; `None` before the first.
     min_rtt: Option<NonZeroU32>,
-    /// In [units](MIN_RTT_UNIT), modulo 2^16.
+    /// In [units](MIN_RTT_UNIT), modulo 2^16: after 18.6 hours without a measurement an old one may seem new, and counts
+    /// for five minutes more.
     min_rtt_since: u16,
     segs_in: u16,
     segs_out: u16,
@@ -114,14 +116,14 @@ impl Counts {
     pub(super) fn on_segment(&mut self, seg: &RxSegment<'_>, now: Tick) {
         let segs = u32::from(seg.meta.segs);
         if add(&mut self.segs_in, segs) {
-            count_one(&mut self.wraps().segs_in);
+            add_wraps(&mut self.wraps().segs_in, 1);
         }
         if !seg.payload.is_empty() {
             self.last_data_recv = now;
             let each = if segs > 1 { u32::from(seg.meta.gso_size) } else { seg.payload.len() };
             self.rcv_mss = self.rcv_mss.max(each.min(u32::from(u16::MAX)) as u16);
             if add(&mut self.data_segs_in, segs) {
-                count_one(&mut self.wraps().data_segs_in);
+                add_wraps(&mut self.wraps().data_segs_in, 1);
             }
         }
     }
@@ -130,10 +132,10 @@ impl Counts {
     #[inline]
     pub(super) fn on_sent(&mut self, bytes: u32, segs: u32) {
         if add(&mut self.segs_out, segs) {
-            count_one(&mut self.wraps().segs_out);
+            add_wraps(&mut self.wraps().segs_out, 1);
         }
         if bytes > 0 && add(&mut self.data_segs_out, segs) {
-            count_one(&mut self.wraps().data_segs_out);
+            add_wraps(&mut self.wraps().data_segs_out, 1);
         }
     }
 
@@ -146,8 +148,7 @@ impl Counts {
         // One acknowledgment may take more than 65,535.
         let wraps = add_many(&mut self.delivered, segs);
         if wraps > 0 {
-            let all = self.wraps();
-            all.delivered = all.delivered.wrapping_add(wraps);
+            add_wraps(&mut self.wraps().delivered, wraps);
         }
     }
 
@@ -164,8 +165,7 @@ impl Counts {
     pub(super) fn on_network_limited(&mut self, millis: u32) {
         let wraps = add_many(&mut self.network_limited, millis);
         if wraps > 0 {
-            let all = self.wraps();
-            all.network_limited = all.network_limited.wrapping_add(wraps);
+            add_wraps(&mut self.wraps().network_limited, wraps);
         }
     }
 
@@ -287,9 +287,9 @@ fn add_bytes(count: &mut u32, more: u32) -> bool {
     wrapped
 }
 
-/// Counts a wrap.
-fn count_one(wraps: &mut u16) {
-    *wraps = wraps.wrapping_add(1);
+/// A count wrapped so many times more.
+fn add_wraps(wraps: &mut u16, more: u16) {
+    *wraps = wraps.wrapping_add(more);
 }
 
 /// A count that has wrapped `wraps` times.

@@ -78,7 +78,7 @@ impl Transfer {
             // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
             // SEG.TSval is copied to TS.Recent; otherwise, it is ignored."
             let newer_by = stamps.val.wrapping_sub(self.stamps.recent).cast_signed();
-            // PAWS has admitted an older one only if TS.Recent has outlived its time.
+            // PAWS has admitted an older one only if TS.Recent says nothing.
             let counts = !(-PAWS_TICKS..0).contains(&newer_by);
             if counts && seg.header.seq.at_or_before(self.tcb.receiver.seq().last_ack) {
                 self.stamps.recent = stamps.val;

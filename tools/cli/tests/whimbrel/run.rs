@@ -278,6 +278,7 @@ fn nothing_is_left_after_any_end() {
         (false, Signal::KILL, Some(137)),
     ] {
         if signal == Signal::INT && ignores_int {
+            eprintln!("SIGINT was ignored before the tests began: it is not tried");
             continue;
         }
         let words = ["--quiet", "--", "sh", "-c", &script];

@@ -72,7 +72,9 @@ impl Tcb {
         self.counts.on_segment(syn, cx.tick);
         let take = syn.payload.len().min(self.receiver.seq().wnd());
         if take > 0 {
-            let advance = self.buffers(cx).recv.append(&mut cx.pool.chunks, syn.payload, 0, take);
+            let buffers = self.buffers(cx);
+            buffers.unread_since = cx.tick;
+            let advance = buffers.recv.append(&mut cx.pool.chunks, syn.payload, 0, take);
             self.receiver.advance(advance);
             self.counts.on_text(advance);
             self.flags.set(Flags::SYN_DATA);

@@ -36,6 +36,7 @@ impl Tcb {
         let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.recv.has_held()) else {
             return;
         };
+        buffers.unread_since = cx.tick;
         let advance = buffers.recv.append(&mut cx.pool.chunks, Payload::NONE, 0, 0);
         self.receiver.advance(advance);
         self.counts.on_text(advance);

@@ -218,8 +218,8 @@ impl Sender {
     }
 
     /// Measures the round trip that the last acknowledgment ended: of the first segment that it acknowledges, if
-    /// that was sent once, or since what it echoes was sent, which `echoed` tells if nothing was measured yet (true) or
-    /// else. `queue`: of a sender of which something may be missing.
+    /// that was sent once, or since what it echoes was sent. `echoed` returns the latter, if it counts; its argument is
+    /// true if nothing was measured yet. `queue`: of a sender of which something may be missing.
     // Always: what was delivered is at hand there, and would be stored for it.
     #[inline(always)]
     pub fn measure(

@@ -335,7 +335,7 @@ impl Sender {
         (len > 0 || fin).then_some(SendRange::new(seq, len, fin))
     }
 
-    /// The amount of of `waiting` bytes to send in one (super-)segment, when `room` is admitted; `small_may_go`: the last
+    /// The amount of `waiting` bytes to send in one (super-)segment, when `room` is admitted; `small_may_go`: the last
     /// segment may be a small one without a delay.
     fn judge_len(&self, waiting: u32, room: u32, max_text: u32, small_may_go: bool) -> u32 {
         let mss = u32::from(self.mss);
@@ -465,7 +465,6 @@ impl Sender {
     fn make_lone_fin(&mut self, cx: &mut Env, range: SendRange) -> (Head, u32) {
         let (head, end) = self.take_lone_fin(range);
         let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
-        self.text_sent = cx.tick;
         if again > 0 {
             cold_path();
             self.rtt.stop_timing();
